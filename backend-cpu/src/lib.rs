@@ -1,0 +1,12 @@
+//! CPU backends of Assay.
+//!
+//! * [`reference`]: plain f64 arithmetic, one readable file per op, no `unsafe`. It is the oracle: for each output
+//!   element it knows the value and what the error of a correct implementation scales with.
+//! * [`host`]: what every backend in host memory shares: buffers, streams, copies. Work is done when a call returns.
+#![deny(unsafe_code)]
+
+pub mod host;
+mod memory;
+pub mod reference;
+
+pub use memory::HostBuffer;

@@ -1,0 +1,68 @@
+//! The exact result of an op for one of its outputs.
+
+use std::fmt;
+
+use kernels::{Expected, Judged, Numerics, ViewMut};
+use ndarray::{Array, Dimension};
+
+use super::array::{store_bytes, store_f32};
+use crate::HostBuffer;
+
+/// An output of an op, as the reference computes it.
+pub(super) enum Answer {
+    /// The bytes of its elements in row-major order.
+    Bits(Vec<u8>),
+    /// Values with what their errors scale with.
+    Judged(Box<dyn Elements>),
+}
+
+impl Answer {
+    pub(super) fn judged<J: Judged + 'static, D: Dimension + 'static>(elements: Array<J, D>) -> Self {
+        Answer::Judged(Box::new(elements))
+    }
+
+    /// What a backend that computes as `numerics` says must give.
+    pub(super) fn expected(self, numerics: &Numerics) -> Expected {
+        match self {
+            Answer::Bits(bytes) => Expected::Bits(bytes),
+            Answer::Judged(elements) => elements.expected(numerics),
+        }
+    }
+
+    /// Writes the answer to its place.
+    pub(super) fn store(&self, out: &mut ViewMut<'_, HostBuffer>) {
+        match self {
+            Answer::Bits(bytes) => store_bytes(out, bytes),
+            Answer::Judged(elements) => store_f32(out, &elements.values()),
+        }
+    }
+}
+
+impl fmt::Debug for Answer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Answer::Bits(bytes) => write!(f, "Bits({} bytes)", bytes.len()),
+            Answer::Judged(elements) => write!(f, "Judged({} elements)", elements.values().len()),
+        }
+    }
+}
+
+/// A tensor of [`Judged`] elements, whatever their type.
+pub(super) trait Elements {
+    /// Values in row-major order, rounded to f32.
+    fn values(&self) -> Vec<f32>;
+
+    /// The oracle's answer.
+    fn expected(&self, numerics: &Numerics) -> Expected;
+}
+
+impl<J: Judged, D: Dimension> Elements for Array<J, D> {
+    #[expect(clippy::cast_possible_truncation, reason = "rounding to the output's type is what is meant")]
+    fn values(&self) -> Vec<f32> {
+        self.iter().map(|element| element.value() as f32).collect()
+    }
+
+    fn expected(&self, numerics: &Numerics) -> Expected {
+        Expected::within(self, numerics)
+    }
+}

@@ -1,0 +1,62 @@
+//! Tensors as `ndarray` arrays, and back.
+//!
+//! Only for layouts that validation has accepted: they lie inside their buffers.
+
+use kernels::{DType, Layout, View, ViewMut, quant};
+use ndarray::{ArrayD, ArrayViewD, CowArray, Dimension, IxDyn, ShapeBuilder};
+
+use crate::HostBuffer;
+use crate::host::{dense_bytes, row_indices};
+
+/// A tensor of any weight format as f32, which represents every decoded value exactly. Without a copy where the
+/// buffer holds aligned f32.
+///
+/// `D` is the rank that the op's page states.
+pub(super) fn array<'a, D: Dimension>(view: &View<'a, HostBuffer>) -> CowArray<'a, f32, D> {
+    let array = match borrowed(view) {
+        Some(array) => CowArray::from(array),
+        None => CowArray::from(decoded(view)),
+    };
+    array.into_dimensionality().expect("validation has checked the rank")
+}
+
+fn borrowed<'a>(view: &View<'a, HostBuffer>) -> Option<ArrayViewD<'a, f32>> {
+    if view.layout.dtype() != DType::F32 {
+        return None;
+    }
+    let bytes = view.buffer.bytes().get(view.layout.byte_range()?)?;
+    let floats = bytemuck::try_cast_slice(bytes).ok()?;
+    ArrayViewD::from_shape(IxDyn(view.layout.shape()).strides(IxDyn(view.layout.strides())), floats).ok()
+}
+
+fn decoded(view: &View<'_, HostBuffer>) -> ArrayD<f32> {
+    let bytes = dense_bytes(view.buffer, &view.layout).expect("validation has checked the extent");
+    let mut values = vec![0.0; view.layout.elements().unwrap_or(0)];
+    quant::decode_row(view.layout.dtype(), &bytes, &mut values).expect("whole blocks of a weight format");
+    ArrayD::from_shape_vec(IxDyn(view.layout.shape()), values).expect("as many values as the shape says")
+}
+
+/// One row (innermost dimension) of a tensor of any weight format, decoded into `row`.
+pub(super) fn decode_row(view: &View<'_, HostBuffer>, index: &[usize], row: &mut [f32]) {
+    let layout = &view.layout;
+    let start = layout.row_offset(index);
+    let len = layout.dtype().bytes_of(row.len()).expect("validation has checked the blocks");
+    let bytes = &view.buffer.bytes()[start..start + len];
+    quant::decode_row(layout.dtype(), bytes, row).expect("whole blocks of a weight format");
+}
+
+/// Writes f32 values, in row-major order.
+pub(super) fn store_f32(out: &mut ViewMut<'_, HostBuffer>, values: &[f32]) {
+    store_bytes(out, bytemuck::cast_slice(values));
+}
+
+/// Writes the bytes of all elements, in row-major order.
+pub(super) fn store_bytes(out: &mut ViewMut<'_, HostBuffer>, dense: &[u8]) {
+    let layout: Layout = out.layout;
+    let Some(row) = layout.shape().last().and_then(|&n| layout.dtype().bytes_of(n)) else { return };
+    let bytes = out.buffer.bytes_mut();
+    for (index, from) in row_indices(&layout).zip(dense.chunks_exact(row)) {
+        let start = layout.row_offset(&index);
+        bytes[start..start + row].copy_from_slice(from);
+    }
+}

@@ -1,0 +1,91 @@
+//! The derivations of the op pages, put to the test.
+//!
+//! For each bounded op, in two directions: f32 implementations that sum in various orders stay inside the bound, and an
+//! implementation that leaves out one term of an exact case falls outside. A bound that is too tight fails the first,
+//! one that is too loose the second.
+
+mod rms_norm;
+
+use backend_cpu::HostBuffer;
+use backend_cpu::reference::{Reference, oracle};
+use kernels::{Backend, DType, Layout, Numerics, Record, Role, Verdict};
+
+/// A dense f32 input.
+pub fn input(record: Record, name: &str, shape: &[usize], values: &[f32]) -> Record {
+    record.operand(
+        name,
+        Role::Input,
+        Layout::contiguous(DType::F32, shape),
+        bytemuck::cast_slice(values).to_vec(),
+    )
+}
+
+/// A dense `u32` operand whose values the host knows.
+pub fn indices(record: Record, name: &str, values: &[u32]) -> Record {
+    let layout = Layout::contiguous(DType::U32, &[values.len()]);
+    record.operand(name, Role::Indices, layout, bytemuck::cast_slice(values).to_vec())
+}
+
+/// A dense f32 output.
+pub fn output(record: Record, name: &str, shape: &[usize]) -> Record {
+    let layout = Layout::contiguous(DType::F32, shape);
+    record.operand(name, Role::Output, layout, vec![0; layout.byte_range().unwrap().end])
+}
+
+/// Compares `got` with the oracle's answer to `record`, an op of one output, for a backend that computes as `numerics` says.
+pub fn judge(record: &Record, numerics: &Numerics, got: &[f32]) -> Verdict {
+    let backend = Reference::default();
+    let stream = backend.stream().unwrap();
+    let mut buffers: Vec<HostBuffer> = record.upload(&backend, &stream).unwrap();
+    let op = record.bind(&mut buffers).unwrap().validate().unwrap();
+    let layout = record.operands().iter().find(|o| o.role == Role::Output).unwrap().layout;
+    oracle(&op, numerics)[0].judge(&layout, bytemuck::cast_slice(got))
+}
+
+/// Uniform numbers in -1..1 from a seed: SplitMix64.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self) -> f32 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let top = u32::try_from((z ^ (z >> 31)) >> 40).unwrap();
+        f32::from_bits(0x3f80_0000 | (top >> 1)).mul_add(2.0, -3.0)
+    }
+
+    pub fn take(&mut self, n: usize) -> Vec<f32> {
+        (0..n).map(|_| self.next()).collect()
+    }
+}
+
+/// The orders of summation in which correct implementations differ.
+pub const ORDERS: [fn(&[f32]) -> f32; 4] = [forward, backward, lanes, pairwise];
+
+fn forward(terms: &[f32]) -> f32 {
+    terms.iter().sum()
+}
+
+fn backward(terms: &[f32]) -> f32 {
+    terms.iter().rev().sum()
+}
+
+fn lanes(terms: &[f32]) -> f32 {
+    let mut partial = [0.0f32; 8];
+    for (i, term) in terms.iter().enumerate() {
+        partial[i % 8] += term;
+    }
+    pairwise(&partial)
+}
+
+fn pairwise(terms: &[f32]) -> f32 {
+    match terms {
+        [] => 0.0,
+        [one] => *one,
+        many => {
+            let (left, right) = many.split_at(many.len() / 2);
+            pairwise(left) + pairwise(right)
+        }
+    }
+}

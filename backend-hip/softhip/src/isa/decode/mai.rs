@@ -1,0 +1,62 @@
+//! Matrix instructions and accumulator moves.
+
+use super::operand::{self, Constants};
+use super::{Code, DecodeError, bits, byte, flag};
+use crate::isa::inst::{Format, Inst, Mfma, Mods, Operand};
+use crate::isa::op::Op;
+use crate::isa::table::rule::Mai;
+use crate::isa::table::{Row, Ty};
+
+pub fn decode(code: Code, row: &Row<Mai>, second: u32) -> Result<Inst, DecodeError> {
+    let op = row.op;
+    let mut inst = code.start(row, Format::Mai, 8);
+    let acc_cd = flag(code.first, 15);
+    let vdst = code.first_bits(0, 8);
+    let fields = [bits(second, 0, 9), bits(second, 9, 9), bits(second, 18, 9)];
+    match row.rule {
+        Mai::AccRead | Mai::AccWrite => {
+            let read = row.rule == Mai::AccRead;
+            inst.dst = operand::vector(code, op, vdst, row.dst, !read)?;
+            inst.src[0] = if read {
+                operand::vector(code, op, fields[0], row.src[0], true)?
+            } else {
+                operand::source(code, op, fields[0], row.src[0], Constants::Inline)?
+            };
+        }
+        Mai::Mfma | Mai::MfmaF64 | Mai::Smfmac => {
+            inst.dst = operand::vector(code, op, vdst, row.dst, acc_cd)?;
+            for i in 0..2 {
+                let acc = flag(second, 27 + u32::from(byte(i)));
+                let i = i as usize;
+                inst.src[i] = matrix_source(code, op, fields[i], row.src[i], acc, Constants::Forbidden)?;
+            }
+            let (acc, constants) = match row.rule {
+                Mai::Smfmac => (false, Constants::Forbidden),
+                _ => (acc_cd, Constants::Inline),
+            };
+            inst.src[2] = matrix_source(code, op, fields[2], row.src[2], acc, constants)?;
+            let control = Mfma {
+                cbsz: byte(code.first_bits(8, 3)),
+                abid: byte(code.first_bits(11, 4)),
+                blgp: byte(bits(second, 29, 3)),
+            };
+            code.require(row.rule != Mai::Smfmac || control.blgp == 0, op, "blgp")?;
+            inst.mods = Mods::Mfma(control);
+        }
+    }
+    Ok(inst)
+}
+
+fn matrix_source(
+    code: Code,
+    op: Op,
+    field: u32,
+    ty: Ty,
+    acc: bool,
+    constants: Constants,
+) -> Result<Operand, DecodeError> {
+    match operand::source(code, op, field, ty, constants)? {
+        Operand::Vgpr(n) if acc => Ok(Operand::Agpr(n)),
+        operand => Ok(operand),
+    }
+}

@@ -1,0 +1,4 @@
+//! A software HIP device: it runs gfx942 code objects on the CPU with every access checked.
+
+pub mod isa;
+pub mod memory;

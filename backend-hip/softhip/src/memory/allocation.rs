@@ -1,0 +1,114 @@
+//! One allocation: its place, its bytes, and what is known about them.
+
+use std::sync::{Mutex, PoisonError};
+
+use super::cells::Cells;
+use super::fault::{AllocationInfo, AllocationKind};
+use super::init::Init;
+use super::shadow::Shadow;
+use super::site::Site;
+
+/// An allocation, live or freed. A freed one keeps its identity and has no bytes.
+#[derive(Debug)]
+pub(super) struct Allocation {
+    /// Address of the first byte.
+    pub(super) base: u64,
+    /// How many bytes are accessible: the size while live, 0 once freed.
+    pub(super) limit: u64,
+    /// Kernels may write it.
+    pub(super) writable: bool,
+    pub(super) cells: Cells,
+    pub(super) init: Init,
+    pub(super) shadow: Shadow,
+    pub(super) size: u64,
+    kind: AllocationKind,
+    label: Mutex<Option<String>>,
+    allocated: Option<Site>,
+    freed: Option<Site>,
+}
+
+impl Allocation {
+    /// `size` zeroed bytes at `base`, or at their own host address when pinned. `None`: the host is out of memory.
+    pub(super) fn new(base: Option<u64>, size: u64, kind: AllocationKind, allocated: Option<Site>) -> Option<Self> {
+        let (base, cells) = match base {
+            Some(base) => (base, Cells::zeroed(size)?),
+            None => {
+                let cells = Cells::pinned(size)?;
+                (cells.host_pointer().addr() as u64, cells)
+            }
+        };
+        let init = Init::clear(size)?;
+        // The host writes pinned memory unseen.
+        if kind == AllocationKind::Pinned {
+            init.cover(0, size);
+        }
+        Some(Self {
+            base,
+            limit: size,
+            writable: kind != AllocationKind::Kernarg,
+            cells,
+            init,
+            shadow: Shadow::new(size)?,
+            size,
+            kind,
+            label: Mutex::new(None),
+            allocated,
+            freed: None,
+        })
+    }
+
+    /// What remains after a free.
+    pub(super) fn tombstone(&self, freed: Option<Site>) -> Self {
+        Self {
+            base: self.base,
+            limit: 0,
+            writable: false,
+            cells: Cells::empty(),
+            init: Init::empty(),
+            shadow: Shadow::empty(),
+            size: self.size,
+            kind: self.kind,
+            label: Mutex::new(self.label()),
+            allocated: self.allocated.clone(),
+            freed,
+        }
+    }
+
+    pub(super) fn kind(&self) -> AllocationKind {
+        self.kind
+    }
+
+    /// A size of zero is never allocated, so no accessible bytes means freed.
+    pub(super) fn is_freed(&self) -> bool {
+        self.limit == 0
+    }
+
+    fn label(&self) -> Option<String> {
+        self.label.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(super) fn set_label(&self, label: &str) {
+        *self.label.lock().unwrap_or_else(PoisonError::into_inner) = Some(label.to_owned());
+    }
+
+    pub(super) fn info(&self) -> AllocationInfo {
+        AllocationInfo {
+            base: self.base,
+            size: self.size,
+            label: self.label(),
+            kind: self.kind,
+            allocated: self.allocated.clone(),
+            freed: self.freed.clone(),
+            is_freed: self.is_freed(),
+        }
+    }
+
+    /// How far `address` is from the nearest byte the allocation has or had.
+    pub(super) fn distance(&self, address: u64) -> u64 {
+        if address < self.base {
+            self.base - address
+        } else {
+            address.saturating_sub(self.base + (self.size - 1))
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Order between the workgroups of one launch.
+//!
+//! Workgroups are unordered, except through atomics: an atomic publishes what its workgroup did before,
+//! and a workgroup that later performs an atomic on the same address is ordered after all of that. (The
+//! device is sequentially consistent, so fences add nothing; a kernel that lacks one passes here.)
+//! This is what makes "the last workgroup to finish sums the partial results" no race.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::fault::AccessKind;
+use super::shadow::Touch;
+
+/// Per workgroup, how much of what it did is known to have happened: all up to this clock.
+type Clocks = HashMap<u32, u32>;
+
+/// A running workgroup, as the race detector sees it. One exists per workgroup, for all of its waves.
+#[derive(Debug)]
+pub struct Group {
+    id: u32,
+    actor: u32,
+    clock: u32,
+    /// A plain access was recorded since the clock last advanced.
+    dirty: bool,
+    seen: Clocks,
+    /// Room for the touches of one access.
+    scratch: Vec<Touch>,
+}
+
+impl Group {
+    /// The linear number of the workgroup.
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    pub(super) fn actor(&self) -> u32 {
+        self.actor
+    }
+
+    pub(super) fn note_plain(&mut self, kind: AccessKind) {
+        self.dirty |= kind != AccessKind::Atomic;
+    }
+
+    /// An empty list to fill and to give back.
+    pub(super) fn take_scratch(&mut self) -> Vec<Touch> {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        scratch.clear();
+        scratch
+    }
+
+    pub(super) fn put_scratch(&mut self, scratch: Vec<Touch>) {
+        self.scratch = scratch;
+    }
+
+    pub(super) fn has_synchronised(&self) -> bool {
+        !self.seen.is_empty()
+    }
+}
+
+/// The order between the workgroups of one launch.
+#[derive(Debug)]
+pub(super) struct Order {
+    launch: u32,
+    groups: u32,
+    /// (workgroup, clock) of the actors numbered from `groups` on; those below are workgroups at clock 0.
+    later_actors: Mutex<Vec<(u32, u32)>>,
+    /// What the atomics on an address have published.
+    published: Mutex<HashMap<u64, Clocks>>,
+}
+
+impl Order {
+    pub(super) fn new(launch: u32, groups: u32) -> Self {
+        Self { launch, groups, later_actors: Mutex::default(), published: Mutex::default() }
+    }
+
+    pub(super) fn launch(&self) -> u32 {
+        self.launch
+    }
+
+    pub(super) fn group(&self, id: u32) -> Group {
+        Group { id, actor: id, clock: 0, dirty: false, seen: Clocks::new(), scratch: Vec::new() }
+    }
+
+    fn actor(&self, actor: u32) -> (u32, u32) {
+        match actor.checked_sub(self.groups) {
+            None => (actor, 0),
+            Some(later) => self.later_actors.lock().unwrap_or_else(PoisonError::into_inner)[later as usize],
+        }
+    }
+
+    pub(super) fn group_of(&self, actor: u32) -> u32 {
+        self.actor(actor).0
+    }
+
+    pub(super) fn same_group(&self, actor: u32, group: &Group) -> bool {
+        actor == group.actor || self.group_of(actor) == group.id
+    }
+
+    /// Did everything that `actor` did happen before what `group` does now?
+    pub(super) fn precedes(&self, actor: u32, group: &Group) -> bool {
+        let (id, clock) = self.actor(actor);
+        id == group.id || group.seen.get(&id).is_some_and(|&seen| seen >= clock)
+    }
+
+    /// `group` performs atomics on `addresses`: it learns what was published there (`acquire`) and
+    /// publishes what it did and knows (`release`).
+    pub(super) fn synchronise(
+        &self,
+        group: &mut Group,
+        addresses: impl Iterator<Item = u64> + Clone,
+        acquire: bool,
+        release: bool,
+    ) {
+        let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
+        if acquire {
+            for address in addresses.clone() {
+                if let Some(clocks) = published.get(&address) {
+                    merge(&mut group.seen, clocks);
+                    group.seen.remove(&group.id);
+                }
+            }
+        }
+        if release {
+            let finished = if group.dirty { Some(group.clock) } else { group.clock.checked_sub(1) };
+            for address in addresses {
+                let clocks = published.entry(address).or_default();
+                merge(clocks, &group.seen);
+                if let Some(clock) = finished {
+                    merge(clocks, &Clocks::from([(group.id, clock)]));
+                }
+            }
+            drop(published);
+            if group.dirty {
+                self.advance(group);
+            }
+        }
+    }
+
+    fn advance(&self, group: &mut Group) {
+        let mut later = self.later_actors.lock().unwrap_or_else(PoisonError::into_inner);
+        let next = u32::try_from(later.len()).ok().and_then(|n| n.checked_add(self.groups));
+        // 2^32 actors later, clocks stop: orders are missed, which hides no access from the checker.
+        if let Some(actor) = next {
+            group.clock += 1;
+            later.push((group.id, group.clock));
+            group.actor = actor;
+            group.dirty = false;
+        }
+    }
+}
+
+fn merge(into: &mut Clocks, from: &Clocks) {
+    for (&id, &clock) in from {
+        let entry = into.entry(id).or_insert(clock);
+        *entry = (*entry).max(clock);
+    }
+}

@@ -1,0 +1,277 @@
+//! The host's side of device memory: allocate, free, copy, fill.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::allocation::Allocation;
+use super::blocks::BLOCK;
+use super::fault::{AccessFault, AccessKind, AllocationInfo, AllocationKind, FaultKind};
+use super::group::Order;
+use super::launch::LaunchMemory;
+use super::ranges::Footprint;
+use super::site::Site;
+use super::space::{SLOT_BYTES, Slots, Space};
+use super::{Checks, WideLocks, refusal};
+
+/// Launch numbers share a word with a flag.
+const LAUNCHES: u32 = 1 << 31;
+/// Bytes copied at a time between two allocations.
+const COPY_CHUNK: usize = 64 << 10;
+
+/// Why memory could not be had or given back.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// An allocation of no bytes.
+    #[error("an allocation of 0 bytes")]
+    Empty,
+    /// The device or the host has not enough memory left, or the request exceeds 4 GiB.
+    #[error("out of memory: {requested} bytes requested, {free} of {total} free")]
+    OutOfMemory {
+        /// Bytes requested.
+        requested: u64,
+        /// Bytes free on the device.
+        free: u64,
+        /// Bytes of the device.
+        total: u64,
+    },
+    /// The address is no allocation's first byte.
+    #[error("free of {address:#x}, which is {}", describe(nearest.as_deref()))]
+    NotAnAllocation {
+        /// The address given.
+        address: u64,
+        /// The allocation that it is in, or near.
+        nearest: Option<Box<AllocationInfo>>,
+    },
+    /// The allocation has been freed before.
+    #[error("double free of {address:#x}")]
+    DoubleFree {
+        /// The address given.
+        address: u64,
+        /// The allocation, with the site of the first free.
+        allocation: Box<AllocationInfo>,
+    },
+}
+
+fn describe(nearest: Option<&AllocationInfo>) -> String {
+    nearest.map_or_else(
+        || "in no allocation".to_owned(),
+        |info| format!("not the start of the allocation of {} bytes at {:#x}", info.size, info.base),
+    )
+}
+
+/// The memory of one device.
+#[derive(Debug)]
+pub struct Memory {
+    state: Mutex<State>,
+    launches: AtomicU32,
+    wide: Arc<WideLocks>,
+    total: u64,
+}
+
+#[derive(Debug)]
+struct State {
+    space: Arc<Space>,
+    slots: Slots,
+    used: u64,
+}
+
+impl Memory {
+    /// A device of `total` bytes whose addresses follow from `seed`.
+    pub fn new(seed: u64, total: u64) -> Self {
+        let state = State { space: Arc::new(Space::new()), slots: Slots::new(seed), used: 0 };
+        Self { state: Mutex::new(state), launches: AtomicU32::new(0), wide: Arc::new(WideLocks::new()), total }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn space(&self) -> Arc<Space> {
+        Arc::clone(&self.state().space)
+    }
+
+    /// Allocates `size` bytes, uninitialised, and answers their address.
+    pub fn allocate(&self, size: u64, kind: AllocationKind, site: Option<Site>) -> Result<u64, MemoryError> {
+        if size == 0 {
+            return Err(MemoryError::Empty);
+        }
+        let mut state = self.state();
+        let free = self.total.saturating_sub(state.used);
+        let refuse = || MemoryError::OutOfMemory { requested: size, free, total: self.total };
+        let pinned = kind == AllocationKind::Pinned;
+        if size > SLOT_BYTES || (!pinned && size > free) {
+            return Err(refuse());
+        }
+        let slot = if pinned { None } else { Some(state.slots.take().ok_or_else(refuse)?) };
+        let Some(allocation) = Allocation::new(slot, size, kind, site) else {
+            if let Some(base) = slot {
+                state.slots.quarantine(base);
+            }
+            return Err(refuse());
+        };
+        let base = allocation.base;
+        Arc::make_mut(&mut state.space).insert(Arc::new(allocation));
+        if !pinned {
+            state.used += size;
+        }
+        Ok(base)
+    }
+
+    /// Frees the allocation that begins at `address`.
+    pub fn free(&self, address: u64, site: Option<Site>) -> Result<(), MemoryError> {
+        let mut state = self.state();
+        let found = state.space.nearest(address).cloned();
+        let Some(allocation) = found.filter(|allocation| allocation.base == address) else {
+            let nearest = state.space.nearest(address).map(|allocation| Box::new(allocation.info()));
+            return Err(MemoryError::NotAnAllocation { address, nearest });
+        };
+        if allocation.is_freed() {
+            return Err(MemoryError::DoubleFree { address, allocation: Box::new(allocation.info()) });
+        }
+        Arc::make_mut(&mut state.space).insert(Arc::new(allocation.tombstone(site)));
+        if allocation.kind() != AllocationKind::Pinned {
+            state.used -= allocation.size;
+            state.slots.quarantine(address);
+        }
+        Ok(())
+    }
+
+    /// Names the live allocation that holds `address`; `false` when there is none.
+    pub fn label(&self, address: u64, label: &str) -> bool {
+        self.space().resolve(address, 1).is_some_and(|(allocation, _)| {
+            allocation.set_label(label);
+            true
+        })
+    }
+
+    /// The allocation, live or freed, that holds `address`.
+    pub fn allocation_at(&self, address: u64) -> Option<AllocationInfo> {
+        let space = self.space();
+        let nearest = space.nearest(address)?;
+        (nearest.distance(address) == 0).then(|| nearest.info())
+    }
+
+    /// Every live allocation.
+    pub fn live(&self) -> Vec<AllocationInfo> {
+        self.space().live().map(|allocation| allocation.info()).collect()
+    }
+
+    /// Free and total bytes of the device.
+    pub fn info(&self) -> (u64, u64) {
+        (self.total.saturating_sub(self.state().used), self.total)
+    }
+
+    /// Copies host bytes to the device.
+    pub fn write(&self, address: u64, data: &[u8]) -> Result<(), AccessFault> {
+        self.with(AccessKind::Write, address, data.len() as u64, |allocation, offset| {
+            allocation.cells.write(offset, data);
+            allocation.init.cover(offset, data.len() as u64);
+        })
+    }
+
+    /// Copies device bytes to the host. With `initialised`, all of them must have been written.
+    pub fn read(&self, address: u64, out: &mut [u8], initialised: bool) -> Result<(), AccessFault> {
+        let size = out.len() as u64;
+        self.with(AccessKind::Read, address, size, |allocation, offset| {
+            if initialised && let Some(offset) = allocation.init.first_missing(offset, size) {
+                let kind = FaultKind::Uninitialised { offset };
+                return Err(refusal::within(allocation, kind, AccessKind::Read, address, size));
+            }
+            allocation.cells.read(offset, out);
+            Ok(())
+        })?
+    }
+
+    /// Fills device bytes with copies of `pattern` (1, 2 or 4 bytes).
+    pub fn fill(&self, address: u64, pattern: &[u8], count: u64) -> Result<(), AccessFault> {
+        let len = (pattern.len() as u64).saturating_mul(count);
+        self.with(AccessKind::Write, address, len, |allocation, offset| {
+            let chunk: Vec<u8> = pattern.iter().copied().cycle().take(COPY_CHUNK).collect();
+            for (at, take) in chunks(len) {
+                allocation.cells.write(offset + at, &chunk[..take]);
+            }
+            allocation.init.cover(offset, len);
+        })
+    }
+
+    /// Copies within the device. Bytes that were never written stay so at the destination.
+    pub fn copy(&self, to: u64, from: u64, len: u64) -> Result<(), AccessFault> {
+        if len == 0 {
+            return Ok(());
+        }
+        let space = self.space();
+        let resolve = |access, address| {
+            space.resolve(address, len).ok_or_else(|| refusal::unresolved(&space, access, address, len))
+        };
+        let (source, source_offset) = resolve(AccessKind::Read, from)?;
+        let (target, target_offset) = resolve(AccessKind::Write, to)?;
+        let mut bytes = vec![0; super::cells::index(len)];
+        source.cells.read(source_offset, &mut bytes);
+        target.cells.write(target_offset, &bytes);
+        target.init.copy(target_offset, &source.init, source_offset, len);
+        Ok(())
+    }
+
+    /// Marks device bytes as never written.
+    pub fn forget(&self, address: u64, len: u64) -> Result<(), AccessFault> {
+        self.with(AccessKind::Write, address, len, |allocation, offset| allocation.init.uncover(offset, len))
+    }
+
+    /// Is all of `address..address + len` within one live allocation?
+    pub fn check(&self, access: AccessKind, address: u64, len: u64) -> Result<(), AccessFault> {
+        self.with(access, address, len, |_, _| ())
+    }
+
+    /// Begins a launch of `groups` workgroups. Launches must not overlap in time.
+    pub fn launch(&self, groups: u32, checks: Checks) -> LaunchMemory {
+        // Numbers run from 1: fresh records say 0.
+        let number = self.launches.fetch_add(1, Ordering::Relaxed) % (LAUNCHES - 1) + 1;
+        LaunchMemory {
+            space: self.space(),
+            order: Order::new(number, groups),
+            checks,
+            wide: Arc::clone(&self.wide),
+        }
+    }
+
+    fn with<T>(
+        &self,
+        access: AccessKind,
+        address: u64,
+        len: u64,
+        then: impl FnOnce(&Allocation, u64) -> T,
+    ) -> Result<T, AccessFault> {
+        let space = self.space();
+        match space.resolve(address, len) {
+            Some((allocation, offset)) => Ok(then(allocation, offset)),
+            None => Err(refusal::unresolved(&space, access, address, len)),
+        }
+    }
+}
+
+impl LaunchMemory {
+    /// The device bytes that the launch has touched so far, as far as races were checked. Kernel arguments
+    /// are left out.
+    pub fn footprint(&self) -> Footprint {
+        let mut footprint = Footprint::default();
+        let mut live: Vec<_> = self.space.live().collect();
+        live.sort_unstable_by_key(|allocation| allocation.base);
+        for allocation in live.into_iter().filter(|allocation| allocation.kind() != AllocationKind::Kernarg) {
+            allocation.shadow.touched(self.order.launch(), |block, read, written| {
+                footprint.add_block(allocation.base + block * BLOCK, read, written);
+            });
+        }
+        footprint
+    }
+}
+
+/// The pieces `(offset, bytes)` of a copy of `len` bytes.
+fn chunks(len: u64) -> impl Iterator<Item = (u64, usize)> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let take = usize::try_from(len - at).unwrap_or(usize::MAX).min(COPY_CHUNK);
+        let chunk = (take > 0).then_some((at, take));
+        at += take as u64;
+        chunk
+    })
+}

@@ -1,0 +1,245 @@
+//! Device memory as one launch sees it: the door through which waves load, store and perform atomics.
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use super::cells::{halves, index};
+use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};
+use super::group::{Group, Order};
+use super::place::placed;
+use super::space::Space;
+use super::wave::{Lanes, WAVE, WaveAccess, lanes};
+use super::{Checks, WideLocks, refusal};
+
+/// Device memory during one launch. Threads that run workgroups share it.
+///
+/// It holds the allocations as they were when the launch began. Each call checks every byte of every
+/// active lane before it touches any: bounds, permission, alignment, initialisation, races. On a fault
+/// nothing has been loaded or stored by that call.
+#[derive(Debug)]
+pub struct LaunchMemory {
+    pub(super) space: Arc<Space>,
+    pub(super) order: Order,
+    pub(super) checks: Checks,
+    pub(super) wide: Arc<WideLocks>,
+}
+
+/// What a scalar load found, per dword.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScalarLoad {
+    /// Bit `i` is set when dword `i` is inside of the allocation and initialised. The other registers
+    /// hold no value: to use one is an error, to leave it unused is what compilers do with widened loads.
+    pub valid: u32,
+    /// Why the first of the others is not valid.
+    pub fault: Option<AccessFault>,
+}
+
+impl LaunchMemory {
+    /// Enters a workgroup, by its linear number below the launch's count.
+    pub fn group(&self, id: u32) -> Group {
+        self.order.group(id)
+    }
+
+    /// Loads `access.bytes` (1, 2, 4, 8, 12 or 16) per active lane. Dword `i` of a lane goes to `out[i]`;
+    /// narrow loads are zero-extended into `out[0]`. Inactive lanes keep their values.
+    #[inline]
+    pub fn load(
+        &self,
+        group: &mut Group,
+        access: &WaveAccess<'_>,
+        out: &mut [Lanes],
+    ) -> Result<(), Box<LaneFault>> {
+        if let Some(run) = access.run()
+            && let Some(place) = self.check_run(group, AccessKind::Read, access, run)?
+        {
+            place.load_run(run, access.bytes, out);
+        } else {
+            let addresses = access.materialise();
+            let mut places = [None; WAVE];
+            self.check_lanes(group, AccessKind::Read, access, &addresses, &mut places)?;
+            for (lane, place) in placed(&places) {
+                let _whole = self.whole(access, addresses[lane]);
+                place.load_lane(lane, access.bytes, out);
+            }
+        }
+        if access.atomic {
+            fence(Ordering::Acquire);
+            self.synchronise(group, access, true, false);
+        }
+        Ok(())
+    }
+
+    /// Stores `access.bytes` (1, 2, 4, 8, 12 or 16) per active lane: dword `i` of a lane from `data[i]`.
+    /// Where lanes overlap, the highest one wins.
+    #[inline]
+    pub fn store(
+        &self,
+        group: &mut Group,
+        access: &WaveAccess<'_>,
+        data: &[Lanes],
+    ) -> Result<(), Box<LaneFault>> {
+        if let Some(run) = access.run()
+            && let Some(place) = self.check_run(group, AccessKind::Write, access, run)?
+        {
+            place.store_run(run, access.bytes, data);
+        } else {
+            let addresses = access.materialise();
+            let mut places = [None; WAVE];
+            self.check_lanes(group, AccessKind::Write, access, &addresses, &mut places)?;
+            self.release(group, access);
+            for (lane, place) in placed(&places) {
+                let _whole = self.whole(access, addresses[lane]);
+                place.store_lane(lane, access.bytes, data);
+            }
+        }
+        Ok(())
+    }
+
+    /// Replaces the dword of each active lane, in order of lanes and each indivisibly, by
+    /// `operation(lane, old)`; `old` goes to `out`. `access.bytes` is 4; addresses must be aligned.
+    pub fn atomic_u32(
+        &self,
+        group: &mut Group,
+        access: &WaveAccess<'_>,
+        out: &mut Lanes,
+        mut operation: impl FnMut(usize, u32) -> u32,
+    ) -> Result<(), Box<LaneFault>> {
+        let addresses = access.materialise();
+        let mut places = [None; WAVE];
+        self.check_lanes(group, AccessKind::Atomic, access, &addresses, &mut places)?;
+        self.synchronise(group, access, false, true);
+        for (lane, place) in placed(&places) {
+            let cells = &place.allocation.cells;
+            out[lane] = cells.update(place.offset, Ordering::AcqRel, |old| operation(lane, old));
+        }
+        self.synchronise(group, access, true, false);
+        Ok(())
+    }
+
+    /// As [`atomic_u32`](Self::atomic_u32) with `access.bytes` 8.
+    pub fn atomic_u64(
+        &self,
+        group: &mut Group,
+        access: &WaveAccess<'_>,
+        out: &mut [u64; WAVE],
+        mut operation: impl FnMut(usize, u64) -> u64,
+    ) -> Result<(), Box<LaneFault>> {
+        let addresses = access.materialise();
+        let mut places = [None; WAVE];
+        self.check_lanes(group, AccessKind::Atomic, access, &addresses, &mut places)?;
+        self.synchronise(group, access, false, true);
+        for (lane, place) in placed(&places) {
+            let _whole = self.wide.lock(addresses[lane]);
+            let cells = &place.allocation.cells;
+            let old = u64::from(cells.load_u32(place.offset))
+                | (u64::from(cells.load_u32(place.offset + 4)) << 32);
+            let [low, high] = halves(operation(lane, old));
+            cells.store(place.offset, 4, low);
+            cells.store(place.offset + 4, 4, high);
+            out[lane] = old;
+        }
+        self.synchronise(group, access, true, false);
+        Ok(())
+    }
+
+    /// A scalar load (`s_load_dword*`) of `out.len()` (up to 32) dwords at `address`.
+    ///
+    /// A compiler may widen a scalar load beyond what the program reads, so dwords that are outside of the
+    /// allocation or uninitialised are no fault by themselves; [`ScalarLoad::valid`] names the others, and
+    /// the registers of the rest are set to 0. When not a single dword is valid the load is a fault.
+    pub fn load_masked(
+        &self,
+        group: &mut Group,
+        address: u64,
+        pc: u32,
+        out: &mut [u32],
+    ) -> Result<ScalarLoad, Box<AccessFault>> {
+        let size = 4 * out.len() as u64;
+        if !address.is_multiple_of(4) {
+            let kind = FaultKind::Misaligned { required: 4 };
+            let mut fault = refusal::unresolved(&self.space, AccessKind::Read, address, size);
+            fault.kind = kind;
+            return Err(Box::new(fault));
+        }
+        if let Some((allocation, offset)) = self.space.resolve(address, size)
+            && self.initialised(allocation, offset, size)
+        {
+            self.race(group, allocation, AccessKind::Read, offset, size, pc)
+                .map_err(|conflict| refusal::race(allocation, conflict, AccessKind::Read, address, size))?;
+            for (word, cell) in out.iter_mut().zip(allocation.cells.words(offset, index(size / 4))) {
+                *word = cell.load(Ordering::Relaxed);
+            }
+            return Ok(ScalarLoad { valid: u32::MAX >> (32 - out.len()), fault: None });
+        }
+        self.load_widened(group, address, pc, out)
+    }
+
+    /// Dword by dword: some are invalid.
+    #[cold]
+    fn load_widened(
+        &self,
+        group: &mut Group,
+        address: u64,
+        pc: u32,
+        out: &mut [u32],
+    ) -> Result<ScalarLoad, Box<AccessFault>> {
+        let size = 4 * out.len() as u64;
+        let mut load = ScalarLoad { valid: 0, fault: None };
+        for (i, word) in (0u32..).zip(&mut *out) {
+            let at = address.wrapping_add(4 * u64::from(i));
+            match self.load_one(group, at, pc) {
+                Ok(value) => {
+                    *word = value;
+                    load.valid |= 1 << i;
+                }
+                Err(fault) if matches!(fault.kind, FaultKind::Race { .. }) => return Err(fault),
+                Err(fault) => {
+                    *word = 0;
+                    load.fault.get_or_insert(*fault);
+                }
+            }
+        }
+        match load.fault {
+            // The whole load is wrong: name it as the kernel issued it.
+            Some(fault) if load.valid == 0 => Err(Box::new(AccessFault { address, size, ..fault })),
+            _ => Ok(load),
+        }
+    }
+
+    fn load_one(&self, group: &mut Group, address: u64, pc: u32) -> Result<u32, Box<AccessFault>> {
+        let access = AccessKind::Read;
+        let (allocation, offset) = self
+            .space
+            .resolve(address, 4)
+            .ok_or_else(|| refusal::unresolved(&self.space, access, address, 4))?;
+        if self.checks.uninitialised
+            && let Some(offset) = allocation.init.first_missing(offset, 4)
+        {
+            let kind = FaultKind::Uninitialised { offset };
+            return Err(Box::new(refusal::within(allocation, kind, access, address, 4)));
+        }
+        self.race(group, allocation, access, offset, 4, pc)
+            .map_err(|conflict| refusal::race(allocation, conflict, access, address, 4))?;
+        Ok(allocation.cells.load_u32(offset))
+    }
+
+    fn release(&self, group: &mut Group, access: &WaveAccess<'_>) {
+        if access.atomic {
+            self.synchronise(group, access, false, true);
+            fence(Ordering::Release);
+        }
+    }
+
+    fn synchronise(&self, group: &mut Group, access: &WaveAccess<'_>, acquire: bool, release: bool) {
+        if self.checks.races {
+            let addresses = access.materialise();
+            let active = lanes(access.exec).map(|lane| addresses[lane]);
+            self.order.synchronise(group, active, acquire, release);
+        }
+    }
+
+    /// Keeps a device-scope access of 8 bytes in one piece.
+    fn whole(&self, access: &WaveAccess<'_>, address: u64) -> Option<std::sync::MutexGuard<'_, ()>> {
+        (access.atomic && access.bytes == 8).then(|| self.wide.lock(address))
+    }
+}

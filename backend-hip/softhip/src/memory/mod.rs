@@ -1,0 +1,76 @@
+//! The device's memory: virtual addresses, exact bounds, and one door through which every access passes.
+//!
+//! * Each allocation has a slot of 4 GiB of its own, with an unused slot before the next. Slots are
+//!   permuted by the seed. So an overrun of an end, by a byte or by a gigabyte, lands in no neighbour, and
+//!   equal runs have equal addresses. Freed slots are reused last.
+//! * One bit per byte says whether it has been written; a race record per 64 bytes says by whom in this
+//!   launch ([`LaunchMemory`]).
+//! * [`Memory`] is the host's side: allocate, free, copy, fill. [`LaunchMemory`] is the kernels' side.
+//!   Both answer an [`AccessFault`] that names the allocation, the distance and the sites.
+//!
+//! Nothing here is `unsafe`: bytes are atomics, pointers are numbers.
+
+mod allocation;
+mod blocks;
+mod cells;
+mod check;
+mod fault;
+mod group;
+mod host;
+mod init;
+mod launch;
+mod place;
+mod ranges;
+mod refusal;
+mod shadow;
+mod site;
+mod space;
+mod wave;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use fault::{AccessFault, AccessKind, AllocationInfo, AllocationKind, FaultKind, LaneFault, RaceSide, Side};
+pub use group::Group;
+pub use host::{Memory, MemoryError};
+pub use launch::{LaunchMemory, ScalarLoad};
+pub use ranges::{Footprint, Ranges};
+pub use site::Site;
+pub(crate) use space::splitmix64;
+pub use wave::{Addresses, Lanes, WAVE, WaveAccess};
+
+/// Which checks run. Bounds, lifetimes, permissions and alignment are always checked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Checks {
+    /// Reads of bytes that nothing wrote are faults.
+    pub uninitialised: bool,
+    /// Unordered accesses of two workgroups or two streams to one byte are faults.
+    pub races: bool,
+}
+
+impl Checks {
+    /// Everything.
+    pub const ALL: Self = Self { uninitialised: true, races: true };
+    /// Only what is always checked.
+    pub const BOUNDS: Self = Self { uninitialised: false, races: false };
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Self::ALL
+    }
+}
+
+/// Locks that keep 64-bit atomics indivisible over memory made of 32-bit words.
+#[derive(Debug)]
+struct WideLocks([Mutex<()>; 64]);
+
+impl WideLocks {
+    fn new() -> Self {
+        Self(std::array::from_fn(|_| Mutex::default()))
+    }
+
+    fn lock(&self, address: u64) -> MutexGuard<'_, ()> {
+        let stripe = cells::index((address / 8) % 64);
+        self.0[stripe].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

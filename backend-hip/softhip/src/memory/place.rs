@@ -1,0 +1,124 @@
+//! Moving lanes' data between registers and a checked place in memory.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::allocation::Allocation;
+use super::wave::{Lanes, Run, WAVE};
+
+/// Bytes of an allocation that have passed the checks.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) allocation: &'a Allocation,
+    pub(super) offset: u64,
+}
+
+/// The active lanes with their places.
+pub(super) fn placed<'a>(places: &[Option<Place<'a>>; WAVE]) -> impl Iterator<Item = (usize, Place<'a>)> {
+    places.iter().enumerate().filter_map(|(lane, place)| Some((lane, (*place)?)))
+}
+
+impl Place<'_> {
+    /// Loads a run of lanes that begins here.
+    #[inline]
+    pub(super) fn load_run(self, run: Run, bytes: u32, out: &mut [Lanes]) {
+        let aligned = self.offset.is_multiple_of(4);
+        match bytes {
+            4 if aligned => self.load_words::<1>(run, out),
+            8 if aligned => self.load_words::<2>(run, out),
+            12 if aligned => self.load_words::<3>(run, out),
+            16 if aligned => self.load_words::<4>(run, out),
+            _ => {
+                for (place, lane) in self.steps(run, bytes) {
+                    place.load_lane(lane, bytes, out);
+                }
+            }
+        }
+    }
+
+    /// Stores a run of lanes that begins here, and marks its bytes as initialised.
+    #[inline]
+    pub(super) fn store_run(self, run: Run, bytes: u32, data: &[Lanes]) {
+        let aligned = self.offset.is_multiple_of(4);
+        match bytes {
+            1 => self.store_packed(run, data, |value| [value.to_le_bytes()[0]]),
+            2 => self.store_packed(run, data, |value| [value.to_le_bytes()[0], value.to_le_bytes()[1]]),
+            4 if aligned => self.store_words::<1>(run, data),
+            8 if aligned => self.store_words::<2>(run, data),
+            12 if aligned => self.store_words::<3>(run, data),
+            16 if aligned => self.store_words::<4>(run, data),
+            _ => {
+                for (place, lane) in self.steps(run, bytes) {
+                    place.store_lane(lane, bytes, data);
+                }
+                return;
+            }
+        }
+        self.allocation.init.cover(self.offset, run.len(bytes));
+    }
+
+    /// Loads one lane.
+    #[inline]
+    pub(super) fn load_lane(self, lane: usize, bytes: u32, out: &mut [Lanes]) {
+        let cells = &self.allocation.cells;
+        if bytes < 4 {
+            out[0][lane] = cells.load_narrow(self.offset, bytes);
+            return;
+        }
+        for (at, register) in (self.offset..).step_by(4).zip(&mut out[..bytes as usize / 4]) {
+            register[lane] = cells.load_u32(at);
+        }
+    }
+
+    /// Stores one lane, and marks its bytes as initialised.
+    #[inline]
+    pub(super) fn store_lane(self, lane: usize, bytes: u32, data: &[Lanes]) {
+        let cells = &self.allocation.cells;
+        if bytes < 4 {
+            cells.store(self.offset, bytes, data[0][lane]);
+        } else {
+            for (at, register) in (self.offset..).step_by(4).zip(&data[..bytes as usize / 4]) {
+                cells.store(at, 4, register[lane]);
+            }
+        }
+        self.allocation.init.cover(self.offset, u64::from(bytes));
+    }
+
+    fn steps(self, run: Run, bytes: u32) -> impl Iterator<Item = (Self, usize)> {
+        (self.offset..).step_by(bytes as usize).map(move |offset| Self { offset, ..self }).zip(run.lanes())
+    }
+
+    #[inline]
+    fn words<const N: usize>(&self, run: Run) -> &[[AtomicU32; N]] {
+        self.allocation.cells.words(self.offset, N * run.count as usize).as_chunks::<N>().0
+    }
+
+    #[inline]
+    fn load_words<const N: usize>(self, run: Run, out: &mut [Lanes]) {
+        let Some(registers) = out.first_chunk_mut::<N>() else { return };
+        for (lane, words) in run.lanes().zip(self.words::<N>(run)) {
+            for (register, word) in registers.iter_mut().zip(words) {
+                register[lane] = word.load(Ordering::Relaxed);
+            }
+        }
+    }
+
+    #[inline]
+    fn store_words<const N: usize>(self, run: Run, data: &[Lanes]) {
+        let Some(registers) = data.first_chunk::<N>() else { return };
+        for (lane, words) in run.lanes().zip(self.words::<N>(run)) {
+            for (register, word) in registers.iter().zip(words) {
+                word.store(register[lane], Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Narrow stores side by side: whole words but for the ends.
+    fn store_packed<const N: usize>(self, run: Run, data: &[Lanes], bytes: impl Fn(u32) -> [u8; N]) {
+        let mut packed = [[0; N]; WAVE];
+        let lanes = &data[0][run.lanes()];
+        for (slot, &value) in packed.iter_mut().zip(lanes) {
+            *slot = bytes(value);
+        }
+        self.allocation.cells.write(self.offset, packed[..lanes.len()].as_flattened());
+    }
+}

@@ -1,0 +1,159 @@
+//! The device's address space: which allocation an address belongs to.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use super::allocation::Allocation;
+use super::cells::index;
+
+/// Bits of an address below its slot number: a slot is 4 GiB.
+const SLOT_BITS: u32 = 32;
+/// Bytes in a slot, and the largest allocation.
+pub(super) const SLOT_BYTES: u64 = 1 << SLOT_BITS;
+/// Device addresses begin here (16 TiB), above where hosts place programs and small heaps, ...
+const FIRST_SLOT: u64 = 0x1000;
+/// ... and end here (64 TiB), below where 64-bit hosts place heaps and stacks. So an address tells
+/// which side it belongs to.
+const LAST_SLOT: u64 = 0x4000;
+const SLOTS: usize = index(LAST_SLOT - FIRST_SLOT);
+
+/// A table from address to allocation, as it was at one moment. Launches hold the table of their start.
+#[derive(Debug, Clone)]
+pub(super) struct Space {
+    slots: Vec<Option<Arc<Allocation>>>,
+    /// Pinned host memory by base address; it lives outside of the slots.
+    pinned: BTreeMap<u64, Arc<Allocation>>,
+}
+
+impl Space {
+    pub(super) fn new() -> Self {
+        Self { slots: vec![None; SLOTS], pinned: BTreeMap::new() }
+    }
+
+    /// The allocation, live or freed, whose slot `address` is in.
+    #[inline]
+    pub(super) fn slot_of(&self, address: u64) -> Option<&Arc<Allocation>> {
+        let slot = (address >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
+        self.slots.get(index(slot))?.as_ref()
+    }
+
+    /// The live allocation that holds all of `address..address + len`, and the offset in it.
+    #[inline]
+    pub(super) fn resolve(&self, address: u64, len: u64) -> Option<(&Arc<Allocation>, u64)> {
+        if let Some(allocation) = self.slot_of(address) {
+            let offset = address & (SLOT_BYTES - 1);
+            return fits(offset, len, allocation.limit).then_some((allocation, offset));
+        }
+        let (base, allocation) = self.pinned.range(..=address).next_back()?;
+        let offset = address - base;
+        fits(offset, len, allocation.limit).then_some((allocation, offset))
+    }
+
+    /// The allocation, live or freed, nearest to `address`, if one is within a slot's length.
+    pub(super) fn nearest(&self, address: u64) -> Option<&Arc<Allocation>> {
+        let around = [address.checked_sub(SLOT_BYTES), Some(address), address.checked_add(SLOT_BYTES)];
+        let slots = around.into_iter().flatten().filter_map(|a| self.slot_of(a));
+        let below = self.pinned.range(..=address).next_back();
+        let above = self.pinned.range(address..).next();
+        let pinned = below.into_iter().chain(above).map(|(_, allocation)| allocation);
+        slots
+            .chain(pinned)
+            .filter(|allocation| allocation.distance(address) < SLOT_BYTES)
+            .min_by_key(|allocation| (allocation.distance(address), allocation.is_freed()))
+    }
+
+    pub(super) fn insert(&mut self, allocation: Arc<Allocation>) {
+        let slot = (allocation.base >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
+        match self.slots.get_mut(index(slot)) {
+            Some(entry) => *entry = Some(allocation),
+            None => {
+                // The host may have given the bytes of a freed allocation to this one.
+                let end = allocation.base + allocation.size;
+                self.pinned.retain(|&base, old| base >= end || base + old.size <= allocation.base);
+                self.pinned.insert(allocation.base, allocation);
+            }
+        }
+    }
+
+    /// All allocations that have bytes.
+    pub(super) fn live(&self) -> impl Iterator<Item = &Arc<Allocation>> {
+        self.slots.iter().flatten().chain(self.pinned.values()).filter(|allocation| !allocation.is_freed())
+    }
+}
+
+/// Are the bytes `offset..offset + len` below `limit`?
+#[inline]
+const fn fits(offset: u64, len: u64, limit: u64) -> bool {
+    len <= limit && offset <= limit - len
+}
+
+/// Hands out slots in an order permuted by a seed; freed slots wait behind every fresh one.
+///
+/// Only every second slot is handed out: an overrun of either end, by up to 4 GiB, meets no neighbour.
+#[derive(Debug)]
+pub(super) struct Slots {
+    free: VecDeque<u64>,
+}
+
+impl Slots {
+    pub(super) fn new(seed: u64) -> Self {
+        let mut slots: Vec<u64> = (FIRST_SLOT + 1..LAST_SLOT).step_by(2).collect();
+        let mut state = seed;
+        for end in (1..slots.len()).rev() {
+            let pick = splitmix64(&mut state) % (end as u64 + 1);
+            slots.swap(end, index(pick));
+        }
+        Self { free: slots.into() }
+    }
+
+    /// The base address of a slot, or `None` when every slot holds a live allocation.
+    pub(super) fn take(&mut self) -> Option<u64> {
+        self.free.pop_front().map(|slot| slot << SLOT_BITS)
+    }
+
+    /// Quarantines the slot at `base`: it is used again only after all slots that are free now.
+    pub(super) fn quarantine(&mut self, base: u64) {
+        self.free.push_back(base >> SLOT_BITS);
+    }
+}
+
+/// The next number of Steele, Lea and Flood's generator.
+pub(crate) fn splitmix64(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_permutes_every_slot_once() {
+        let order = |seed| {
+            let mut slots = Slots::new(seed);
+            std::iter::from_fn(|| slots.take()).collect::<Vec<_>>()
+        };
+        let (a, b) = (order(1), order(2));
+        assert_ne!(a, b);
+        assert_eq!(a, order(1));
+        let sorted = |mut v: Vec<u64>| {
+            v.sort_unstable();
+            v
+        };
+        assert_eq!(sorted(a.clone()), sorted(b));
+        assert!(a.iter().all(|base| base % SLOT_BYTES == 0));
+    }
+
+    #[test]
+    fn a_freed_slot_comes_after_all_fresh_ones() {
+        let mut slots = Slots::new(3);
+        let first = slots.take().unwrap();
+        slots.quarantine(first);
+        let rest: Vec<u64> = std::iter::from_fn(|| slots.take()).collect();
+        assert_eq!(rest.last(), Some(&first));
+        assert_eq!(rest.len(), SLOTS / 2);
+    }
+}

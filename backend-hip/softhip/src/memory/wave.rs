@@ -1,0 +1,154 @@
+//! The description of one memory access of a wave.
+
+/// Lanes of a wave.
+pub const WAVE: usize = 64;
+/// One 32-bit register of all lanes.
+pub type Lanes = [u32; WAVE];
+
+/// The addresses of a wave's lanes.
+#[derive(Debug, Clone, Copy)]
+pub enum Addresses<'a> {
+    /// One 64-bit address per lane.
+    Wide(&'a [u64; WAVE]),
+    /// A common base and one 32-bit unsigned offset per lane.
+    Based {
+        /// Added to every offset, wrapping.
+        base: u64,
+        /// The lanes' offsets.
+        offsets: &'a Lanes,
+    },
+}
+
+/// One memory access of a wave.
+#[derive(Debug, Clone, Copy)]
+pub struct WaveAccess<'a> {
+    /// The active lanes. Addresses of the others are not looked at.
+    pub exec: u64,
+    /// Where each lane accesses memory.
+    pub addresses: Addresses<'a>,
+    /// Bytes per lane: 1, 2, 4, 8, 12 or 16.
+    pub bytes: u32,
+    /// What each address must be a multiple of; 1 when the hardware takes any.
+    pub align: u32,
+    /// The instruction, to name the first side of a race: any number that the caller can find it by.
+    pub pc: u32,
+    /// A load or store of device scope (`sc1`): it is ordered by, and races with, what atomics are.
+    pub atomic: bool,
+}
+
+/// Neighbouring lanes that access neighbouring bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    /// Address of the first lane.
+    pub(super) address: u64,
+    /// The first active lane.
+    pub(super) first: u32,
+    /// How many lanes, at least 1.
+    pub(super) count: u32,
+}
+
+impl Run {
+    #[inline]
+    pub(super) fn len(self, bytes: u32) -> u64 {
+        u64::from(self.count) * u64::from(bytes)
+    }
+
+    /// The lanes as indices.
+    #[inline]
+    pub(super) fn lanes(self) -> std::ops::Range<usize> {
+        self.first as usize..(self.first + self.count) as usize
+    }
+
+    /// The lane that accesses the byte `distance` after the run's first.
+    #[expect(clippy::cast_possible_truncation, reason = "a quotient below 64")]
+    pub(super) fn lane_of(self, distance: u64, bytes: u32) -> u32 {
+        self.first + (distance / u64::from(bytes)) as u32
+    }
+}
+
+/// The numbers of the lanes set in `exec`, ascending.
+#[inline]
+pub(super) fn lanes(exec: u64) -> impl Iterator<Item = usize> + Clone {
+    let mut rest = exec;
+    std::iter::from_fn(move || {
+        let lane = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+        rest &= rest - 1;
+        Some(lane)
+    })
+}
+
+impl WaveAccess<'_> {
+    /// Every lane's address; those of inactive lanes are meaningless.
+    #[inline]
+    pub(super) fn materialise(&self) -> [u64; WAVE] {
+        match self.addresses {
+            Addresses::Wide(addresses) => *addresses,
+            Addresses::Based { base, offsets } => offsets.map(|offset| base.wrapping_add(u64::from(offset))),
+        }
+    }
+
+    /// The access as a run, if it is one and plain.
+    #[inline]
+    pub(super) fn run(&self) -> Option<Run> {
+        if self.exec == 0 || self.atomic {
+            return None;
+        }
+        let first = self.exec.trailing_zeros();
+        let count = (self.exec >> first).trailing_ones();
+        if first + count < 64 && self.exec >> (first + count) != 0 {
+            return None;
+        }
+        let run = first as usize..(first + count) as usize;
+        let address = match self.addresses {
+            Addresses::Wide(addresses) => {
+                let start = addresses[run.start];
+                let step = u64::from(self.bytes);
+                let mut expected = start;
+                let mut differ = 0;
+                for &address in &addresses[run] {
+                    differ |= address ^ expected;
+                    expected = expected.wrapping_add(step);
+                }
+                (differ == 0).then_some(start)?
+            }
+            Addresses::Based { base, offsets } => {
+                let start = offsets[run.start];
+                start.checked_add(self.bytes * (count - 1))?;
+                let mut expected = start;
+                let mut differ = 0;
+                for &offset in &offsets[run] {
+                    differ |= offset ^ expected;
+                    expected = expected.wrapping_add(self.bytes);
+                }
+                (differ == 0).then(|| base.wrapping_add(u64::from(start)))?
+            }
+        };
+        Some(Run { address, first, count })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn access(exec: u64, addresses: Addresses<'_>) -> WaveAccess<'_> {
+        WaveAccess { exec, addresses, bytes: 4, align: 1, pc: 0, atomic: false }
+    }
+
+    #[test]
+    fn neighbouring_lanes_on_neighbouring_bytes_are_a_run() {
+        let wide: [u64; 64] = std::array::from_fn(|i| 0x1000 + 4 * i as u64);
+        let run = |exec| access(exec, Addresses::Wide(&wide)).run();
+        assert_eq!(run(u64::MAX), Some(Run { address: 0x1000, first: 0, count: 64 }));
+        assert_eq!(run(0b111 << 61), Some(Run { address: 0x1000 + 4 * 61, first: 61, count: 3 }));
+        assert_eq!(run(0b101), None);
+        assert_eq!(run(0), None);
+    }
+
+    #[test]
+    fn offsets_that_wrap_are_no_run() {
+        let offsets: Lanes = std::array::from_fn(|i| 0xFFFF_FFF8u32.wrapping_add(4 * u32::try_from(i).unwrap()));
+        assert_eq!(access(u64::MAX, Addresses::Based { base: 0, offsets: &offsets }).run(), None);
+        assert!(access(0b11, Addresses::Based { base: 0, offsets: &offsets }).run().is_some());
+    }
+}

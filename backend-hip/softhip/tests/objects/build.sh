@@ -1,0 +1,19 @@
+#!/bin/sh
+# Rebuilds every test object from its source, byte for byte, and records the hashes of both.
+# Needs clang++-19 and lld-19. With --check it leaves the tree alone and fails if a rebuilt
+# object differs from the one that is there.
+set -eu
+cd "$(dirname "$0")"
+out=.
+if [ "${1:-}" = --check ]; then
+    out=$(mktemp -d)
+    trap 'rm -rf "$out"' EXIT
+fi
+for source in *.hip; do
+    stem=${source%.hip}
+    "${CLANG:-clang++-19}" -x hip --offload-arch=gfx942 --cuda-device-only --no-gpu-bundle-output \
+        -nogpulib -nogpuinc -std=c++17 -O3 -ffp-contract=fast -gline-tables-only \
+        -ffile-prefix-map="$PWD=." -fdebug-compilation-dir=. -Qn -o "$out/$stem.hsaco" "$source"
+    [ "$out" = . ] || cmp "$stem.hsaco" "$out/$stem.hsaco"
+done
+[ "$out" = . ] && sha256sum device.h *.hip *.hsaco >SHA256SUMS

@@ -1,0 +1,121 @@
+//! Byte-level BPE (`tokenizer.ggml.model = gpt2`).
+//!
+//! The pre-tokenizer cuts the text into words; each byte of a word is a symbol of the byte alphabet
+//! ([`super::byte_text`]); pairs are merged in the order of the file's merge list.
+
+use std::collections::HashMap;
+
+use super::TokenizerError;
+use super::byte_text::ByteText;
+use super::merge::{Merged, Symbol, merge};
+use super::pre::PreTokenizer;
+use super::vocab::Vocab;
+use crate::gguf::Metadata;
+
+/// Id of a byte that occurs neither in the vocabulary nor in a merge.
+const NO_SYMBOL: u32 = u32::MAX;
+
+#[derive(Debug)]
+pub(super) struct Bpe {
+    pre: PreTokenizer,
+    alphabet: ByteText,
+    /// By byte: its symbol. A symbol below the vocabulary's length is the token of that id; the others are
+    /// texts that occur only in merges.
+    bytes: Vec<u32>,
+    /// By pair of symbols.
+    merges: HashMap<(u32, u32), (u32, u32)>,
+}
+
+impl Bpe {
+    pub(super) fn read(meta: &Metadata, vocab: &Vocab, pre: PreTokenizer) -> Result<Self, TokenizerError> {
+        let alphabet = ByteText::new();
+        let mut symbols = Symbols { vocab, extra: HashMap::new() };
+        let mut merges = HashMap::new();
+        let mut joint = String::new();
+        for (rank, (index, text)) in (0_u32..).zip(meta.strings("tokenizer.ggml.merges")?.enumerate()) {
+            let (left, right) =
+                split_merge(text).ok_or_else(|| TokenizerError::Merge { index, text: text.to_owned() })?;
+            joint.clear();
+            joint.push_str(left);
+            joint.push_str(right);
+            let pair = (symbols.intern(left), symbols.intern(right));
+            let merged = symbols.intern(&joint);
+            merges.entry(pair).or_insert((rank, merged));
+        }
+        let mut buffer = [0; 4];
+        let bytes = (0..=u8::MAX)
+            .map(|byte| symbols.find(alphabet.char(byte).encode_utf8(&mut buffer)).unwrap_or(NO_SYMBOL))
+            .collect();
+        Ok(Self { pre, alphabet, bytes, merges })
+    }
+
+    /// Appends the tokens of `text`.
+    pub(super) fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        self.pre.words(text, |word| {
+            let whole = self.pre.prefers_whole_words().then(|| vocab.id(&self.alphabet.encode(word)));
+            match whole.flatten() {
+                Some(id) => {
+                    out.push(id);
+                    Ok(())
+                }
+                None => self.encode_word(vocab, word.as_bytes(), out),
+            }
+        })
+    }
+
+    fn encode_word(&self, vocab: &Vocab, word: &[u8], out: &mut Vec<u32>) -> Result<(), TokenizerError> {
+        let symbol =
+            |(i, &byte): (usize, &u8)| Symbol { start: i, end: i + 1, id: self.bytes[usize::from(byte)] };
+        let pair = |left: Symbol, right: Symbol| {
+            self.merges.get(&(left.id, right.id)).map(|&(rank, id)| Merged { rank, id })
+        };
+        let is_token = |id: u32| (id as usize) < vocab.len();
+        for symbol in merge(word.iter().enumerate().map(symbol), pair) {
+            if is_token(symbol.id) {
+                out.push(symbol.id);
+                continue;
+            }
+            for (at, &byte) in (symbol.start..).zip(&word[symbol.start..symbol.end]) {
+                let token = Some(self.bytes[usize::from(byte)]).filter(|&id| is_token(id)).or(vocab.unknown);
+                out.push(token.ok_or(TokenizerError::NoToken { byte, at })?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends the bytes that a token's text stands for. A text outside the byte alphabet stands for
+    /// itself.
+    pub(super) fn decode_into(&self, text: &str, out: &mut Vec<u8>) {
+        if self.alphabet.decode_into(text, out).is_none() {
+            out.extend_from_slice(text.as_bytes());
+        }
+    }
+}
+
+/// Numbers for texts: tokens keep their ids, other texts get the numbers after them.
+struct Symbols<'a> {
+    vocab: &'a Vocab,
+    extra: HashMap<String, u32>,
+}
+
+impl Symbols<'_> {
+    fn find(&self, text: &str) -> Option<u32> {
+        self.vocab.id(text).or_else(|| self.extra.get(text).copied())
+    }
+
+    fn intern(&mut self, text: &str) -> u32 {
+        self.find(text).unwrap_or_else(|| {
+            let number = u32::try_from(self.vocab.len() + self.extra.len()).unwrap_or(NO_SYMBOL);
+            self.extra.insert(text.to_owned(), number);
+            number
+        })
+    }
+}
+
+/// Both parts of a merge: the text before and after the first space that is not its first character.
+fn split_merge(text: &str) -> Option<(&str, &str)> {
+    let first = text.chars().next()?.len_utf8();
+    let at = first + text[first..].find(' ')?;
+    let (left, right) = (&text[..at], &text[at + 1..]);
+    if right.is_empty() { None } else { Some((left, right)) }
+}

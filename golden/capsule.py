@@ -1,0 +1,72 @@
+"""Writes cases in the capsule format (see conformance/src/capsule.rs) for the generators in golden/<op>/make.py.
+
+Deterministic: the same cases give the same bytes. Needs numpy and safetensors only.
+"""
+
+import json
+import sys
+
+import numpy as np
+import safetensors
+from safetensors.numpy import save
+
+DTYPES = {"float32": "f32", "float16": "f16", "uint32": "u32"}
+
+
+class Case:
+    """One op with its operands and, from numpy, its right result."""
+
+    def __init__(self, name, op, **params):
+        self.form = {"name": name, "op": op, "params": params, "operands": [], "expected": []}
+        self.tensors = {}
+
+    def input(self, name, array, dtype=None, shape=None, role="input"):
+        """An input. A quantised or bf16 one comes as uint8 bytes with its `dtype` and `shape` given."""
+        array = np.ascontiguousarray(array)
+        layout = {"dtype": dtype or DTYPES[array.dtype.name], "shape": list(shape or array.shape)}
+        self.form["operands"].append({"name": name, "role": role, "layout": layout, "tensor": name})
+        self.tensors[name] = array
+        return self
+
+    def indices(self, name, values):
+        return self.input(name, np.asarray(values, dtype=np.uint32), role="indices")
+
+    def output(self, name, expected, shape=None, dtype="f32", before=None):
+        """An output. `expected` in float64 or longdouble is met within the op's bound, in another type exactly;
+        `before` (bytes) is what the buffer holds before the op, zeros where it is left out."""
+        expected = np.ascontiguousarray(expected)
+        layout = {"dtype": dtype, "shape": list(shape or expected.shape)}
+        if expected.dtype == np.longdouble:
+            expected = expected.astype(np.float64)
+        key = None if before is None else f"{name}.before"
+        if before is not None:
+            self.tensors[key] = np.ascontiguousarray(before)
+        self.form["operands"].append({"name": name, "role": "output", "layout": layout, "tensor": key})
+        self.form["expected"].append({"name": name, "tensor": f"{name}.expected"})
+        self.tensors[f"{name}.expected"] = expected
+        return self
+
+
+def write(path, seed, cases):
+    tensors, forms = {}, []
+    for at, case in enumerate(cases):
+        rename = {key: f"{at}.{key}" for key in case.tensors}
+        for part in case.form["operands"] + case.form["expected"]:
+            if part["tensor"] is not None:
+                part["tensor"] = rename[part["tensor"]]
+        tensors.update({rename[key]: array for key, array in case.tensors.items()})
+        forms.append(case.form)
+    python = ".".join(map(str, sys.version_info[:3]))
+    generator = f"{sys.argv[0]}: numpy {np.__version__}, safetensors {safetensors.__version__}, Python {python}, seed {seed}"
+    metadata = {"assay.capsule": "1", "generator": generator, "cases": json.dumps(forms, sort_keys=True)}
+    with open(path, "wb") as file:
+        file.write(stable(save(tensors, metadata)))
+
+
+def stable(data):
+    """The same file with the header's keys in a fixed order; safetensors itself hashes the metadata."""
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    text = json.dumps(header, sort_keys=True, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    return len(text).to_bytes(8, "little") + text + data[8 + length :]

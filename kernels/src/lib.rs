@@ -1,0 +1,35 @@
+//! The contract of Assay: what each op computes, what it refuses, and how wrong a correct
+//! implementation may be.
+//!
+//! * [`ops`] has one page per op: formula, operands, errors, bound with its derivation, edge cases.
+//!   [`Op`] is the closed enumeration of them.
+//! * [`Backend`] is what an implementation provides: memory, streams, and a single
+//!   [`launch`](Backend::launch) over [`Valid`] ops. Validation happens once, here; backends re-check nothing.
+//! * [`quant`] has one page per block format, with its exact decoding.
+//! * [`Numerics`] is how a backend declares that it computes; the bounds of the op pages follow from it.
+//!   [`Expected`] is what an oracle answers, [`judge`](Expected::judge) how an output is compared with it.
+//! * [`Record`] is an op as data, to be stored, sent and replayed.
+//!
+//! This crate knows no backend and contains no `unsafe`.
+#![forbid(unsafe_code)]
+
+mod backend;
+mod dtype;
+mod error;
+mod numerics;
+pub mod ops;
+pub mod quant;
+mod record;
+mod tensor;
+mod tolerance;
+
+pub use backend::{
+    Adoption, Backend, HostMemory, HostTensor, Identity, Pending, Place, Readback, Support, Tag,
+};
+pub use dtype::{DType, UnknownDType};
+pub use error::{Check, DeviceError, Error, OpError};
+pub use numerics::{Activations, Depth, Float, Growth, Numerics};
+pub use ops::{Op, OperandRef, Rebind, Role, Stem, Valid};
+pub use record::{BindError, Record, RecordOperand};
+pub use tensor::{Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};
+pub use tolerance::{Expected, Judged, Verdict, Worst};

@@ -1,0 +1,204 @@
+//! How a backend declares that it computes, and the rounding-error terms that follow.
+//!
+//! Notation of the op pages: `u` is the unit roundoff of a format (half the distance from 1 to the next
+//! number), and `γ(n) = n·u / (1 − n·u)` bounds the relative error that `n` successive roundings leave:
+//! `Π(1 + δᵢ) = 1 + θ` with `|δᵢ| ≤ u` implies `|θ| ≤ γ(n)` (Higham, *Accuracy and Stability of Numerical
+//! Algorithms*, 2nd ed., lemma 3.1). A sum of `n` products in which no term passes through more than `d` additions
+//! therefore differs from the exact one by at most `γ(d + 1)·Σ|aᵢ·bᵢ|`, in *any* order of summation with
+//! that depth.
+
+use serde::{Deserialize, Serialize};
+
+/// A floating-point format in which something is computed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the variants are the names of the formats")]
+pub enum Float {
+    F64,
+    F32,
+    F16,
+    BF16,
+}
+
+impl Float {
+    /// Largest relative error of one rounding to nearest.
+    pub const fn unit_roundoff(self) -> f64 {
+        match self {
+            Float::F64 => f64::EPSILON / 2.0,
+            Float::F32 => 1.0 / 16_777_216.0,
+            Float::F16 => 1.0 / 2048.0,
+            Float::BF16 => 1.0 / 256.0,
+        }
+    }
+
+    /// Smallest positive number, which is also twice the largest error of a rounding that underflows.
+    pub const fn smallest(self) -> f64 {
+        match self {
+            Float::F64 => 4.940_656_458_412_465e-324,
+            Float::F32 => 1.401_298_464_324_817e-45,
+            Float::F16 => 5.960_464_477_539_063e-8,
+            Float::BF16 => 9.183_549_615_799_121e-41,
+        }
+    }
+
+    /// Largest finite number.
+    pub const fn largest(self) -> f64 {
+        match self {
+            Float::F64 => f64::MAX,
+            Float::F32 => 3.402_823_466_385_288_6e38,
+            Float::F16 => 65504.0,
+            Float::BF16 => 3.389_531_389_251_535_5e38,
+        }
+    }
+}
+
+/// Longest chain of additions that a term of a sum passes through.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Depth {
+    /// Any order: up to one addition per term.
+    Any,
+    /// `lanes` interleaved partial sums, then a tree over the lanes.
+    Lanes(usize),
+}
+
+impl Depth {
+    /// Additions that a term of a sum of `n` can pass through.
+    pub fn of(self, n: usize) -> usize {
+        match self {
+            Depth::Any => n,
+            Depth::Lanes(lanes) => {
+                let lanes = lanes.max(1);
+                n.div_ceil(lanes) + lanes.next_power_of_two().trailing_zeros() as usize
+            }
+        }
+    }
+}
+
+/// What happens to the activations before a matrix product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Activations {
+    /// They enter as they are.
+    Exact,
+    /// Each block of `block` values is rounded to 8-bit integers times a scale of `max|x| / 127`.
+    Int8 {
+        /// Values that share a scale.
+        block: usize,
+    },
+}
+
+/// Whether a bound covers the worst case or estimates the usual one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Growth {
+    /// `n` roundings add up: `γ(n)`. Never exceeded by a correct implementation.
+    Worst,
+    /// `n` independent roundings behave like a random walk: `√n·u`. For the error of a whole tensor.
+    Typical,
+}
+
+/// How a backend computes an op.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Numerics {
+    /// Format of sums and of intermediate results.
+    pub accumulator: Float,
+    /// Depth of sums.
+    pub depth: Depth,
+    /// Treatment of the activations of a matrix product.
+    pub activations: Activations,
+    /// Format in which the angle of RoPE is formed before its sine and cosine are taken.
+    pub angle: Float,
+    /// Largest error of an elementary function (`exp`, `tanh`, `erf`, `sin`, `cos`, `1/√x`, division), in units of
+    /// the accumulator's last place of its result.
+    pub function_ulps: f64,
+    /// Worst case or estimate.
+    pub growth: Growth,
+}
+
+impl Numerics {
+    /// Arithmetic in f64: the reference.
+    pub const F64: Numerics = Numerics {
+        accumulator: Float::F64,
+        depth: Depth::Any,
+        activations: Activations::Exact,
+        angle: Float::F64,
+        function_ulps: 1.0,
+        growth: Growth::Worst,
+    };
+
+    /// Arithmetic in f32 in any order, elementary functions within 2 ulp, RoPE's angles formed in f64.
+    pub const F32: Numerics = Numerics { accumulator: Float::F32, function_ulps: 2.0, ..Numerics::F64 };
+
+    /// The same arithmetic, with roundings that behave as independent.
+    #[must_use]
+    pub const fn typical(mut self) -> Self {
+        self.growth = Growth::Typical;
+        self
+    }
+
+    /// Unit roundoff of the accumulator.
+    pub const fn unit(&self) -> f64 {
+        self.accumulator.unit_roundoff()
+    }
+
+    /// Relative error that `n` roundings leave.
+    pub fn gamma(&self, n: usize) -> f64 {
+        let (n, u) = (n as f64, self.unit());
+        match self.growth {
+            Growth::Worst if n * u < 1.0 => n * u / (1.0 - n * u),
+            Growth::Worst => f64::INFINITY,
+            Growth::Typical => n.sqrt() * u,
+        }
+    }
+
+    /// Relative error of a sum of `n` products, against the sum of their magnitudes.
+    pub fn gamma_dot(&self, n: usize) -> f64 {
+        self.gamma(self.depth.of(n) + 1)
+    }
+
+    /// Relative error of an elementary function: `function_ulps` units in the last place, each at most `2u`.
+    pub fn function(&self) -> f64 {
+        2.0 * self.function_ulps * self.unit()
+    }
+
+    /// Absolute error that `n` roundings which underflow can leave.
+    pub fn underflow(&self, n: usize) -> f64 {
+        n as f64 * self.accumulator.smallest()
+    }
+
+    /// Error of the final rounding of `y` to `out`.
+    pub fn store(&self, out: Float, y: f64) -> f64 {
+        y.abs() * out.unit_roundoff() + out.smallest()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gamma_exceeds_the_product_of_its_roundings() {
+        let u = Float::F32.unit_roundoff();
+        for n in [1usize, 2, 17, 1000, 100_000] {
+            let product = (1.0 + u).powi(i32::try_from(n).unwrap()) - 1.0;
+            assert!(Numerics::F32.gamma(n) >= product, "n = {n}");
+            assert!(Numerics::F32.typical().gamma(n) <= Numerics::F32.gamma(n));
+        }
+        assert!(Numerics::F32.gamma(1 << 24).is_infinite());
+    }
+
+    #[test]
+    fn lanes_shorten_the_chain() {
+        assert_eq!(Depth::Any.of(1000), 1000);
+        assert_eq!(Depth::Lanes(64).of(1000), 16 + 6);
+        assert_eq!(Depth::Lanes(1).of(7), 7);
+    }
+
+    #[test]
+    fn constants_are_those_of_the_formats() {
+        assert_eq!(Float::F32.unit_roundoff(), f64::from(f32::EPSILON) / 2.0);
+        assert_eq!(Float::F32.smallest(), f64::from(f32::from_bits(1)));
+        assert_eq!(Float::F16.smallest(), f64::from(half::f16::from_bits(1)));
+        assert_eq!(Float::BF16.smallest(), f64::from(half::bf16::from_bits(1)));
+        assert_eq!(Float::F32.largest(), f64::from(f32::MAX));
+        assert_eq!(Float::F16.largest(), f64::from(half::f16::MAX));
+        assert_eq!(Float::BF16.largest(), f64::from(half::bf16::MAX));
+    }
+}

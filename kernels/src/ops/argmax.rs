@@ -1,0 +1,28 @@
+//! Index of the largest element of each row.
+
+use super::{Checker, operands};
+use crate::{Buffer, Check, DType, OpError, View, ViewMut};
+
+/// `out[r] = min { i : x[r, i] = max_j x[r, j] }`.
+#[derive(Debug)]
+pub struct Argmax<'a, B> {
+    /// f32 `[rows, n]`.
+    pub x: View<'a, B>,
+    /// `u32[rows]`.
+    pub out: ViewMut<'a, B>,
+}
+
+operands!(Argmax { x, out } {});
+
+impl<B: Buffer> Argmax<'_, B> {
+    pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
+        checker.input("x", &self.x, &[DType::F32], 2)?;
+        checker.output("out", &self.out, &[DType::U32], 1)?;
+        checker.dim("out", &self.out.layout, 0, self.x.layout.dim(0), "rows of x")?;
+        if u32::try_from(self.x.layout.dim(1)).is_err() {
+            let want = format!("at most {} columns", u32::MAX);
+            return Err(checker.error("x", Check::Shape, want, self.x.layout.dim(1)));
+        }
+        Ok(())
+    }
+}

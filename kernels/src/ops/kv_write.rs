@@ -1,0 +1,49 @@
+//! Stores keys and values of new tokens in the cache.
+
+use std::collections::HashMap;
+
+use super::{Checker, operands};
+use crate::{Buffer, Check, DType, Indices, OpError, View, ViewMut};
+
+/// `k_cache[seqs[r], positions[r]] = encode(k[r])`, and the same for `v`.
+#[derive(Debug)]
+pub struct KvWrite<'a, B> {
+    /// New keys, f32 `[rows, kv_heads, head_dim]`.
+    pub k: View<'a, B>,
+    /// New values, f32 `[rows, kv_heads, head_dim]`.
+    pub v: View<'a, B>,
+    /// Sequence of each row, `u32[rows]`.
+    pub seqs: Indices<'a, B>,
+    /// Slot of each row in its sequence, `u32[rows]`.
+    pub positions: Indices<'a, B>,
+    /// Keys so far, f32, f16 or q8_0 `[seqs, slots, kv_heads, head_dim]`.
+    pub k_cache: ViewMut<'a, B>,
+    /// Values so far, of the shape of `k_cache`.
+    pub v_cache: ViewMut<'a, B>,
+}
+
+operands!(KvWrite { k, v, seqs, positions, k_cache, v_cache } {});
+
+impl<B: Buffer> KvWrite<'_, B> {
+    pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
+        checker.input("k", &self.k, &[DType::F32], 3)?;
+        checker.input("v", &self.v, &[DType::F32], 3)?;
+        checker.same_shape("v", &self.v.layout, "k", &self.k.layout)?;
+        checker.output("k_cache", &self.k_cache, &DType::CACHE, 4)?;
+        checker.output("v_cache", &self.v_cache, &DType::CACHE, 4)?;
+        let (k, cache) = (&self.k.layout, &self.k_cache.layout);
+        checker.same_shape("v_cache", &self.v_cache.layout, "k_cache", cache)?;
+        checker.dim("k_cache", cache, 2, k.dim(1), "heads of k")?;
+        checker.dim("k_cache", cache, 3, k.dim(2), "head_dim of k")?;
+        checker.indices("seqs", &self.seqs, k.dim(0), cache.dim(0), "sequences of k_cache")?;
+        checker.indices("positions", &self.positions, k.dim(0), cache.dim(1), "slots of k_cache")?;
+        let mut writers = HashMap::new();
+        for (row, slot) in self.seqs.values().iter().zip(self.positions.values()).enumerate() {
+            if let Some(first) = writers.insert(slot, row) {
+                let got = format!("rows {first} and {row} both at sequence {}, position {}", slot.0, slot.1);
+                return Err(checker.error("positions", Check::Duplicate, "one row per slot", got));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,162 @@
+//! One page per op, and the closed enumeration [`Op`] of them.
+//!
+//! Every page has the same headings: **Formula**, **Operands**, **Errors**, **Bound** with its derivation,
+//! **Edge cases**, **References**. Shapes are written `[rows, columns]`, outermost dimension first. Unless a page says
+//! otherwise, the innermost dimension is dense, outer strides are free, no dimension is empty, and activations
+//! are f32.
+//!
+//! Three classes of ops, by how an output is compared with the oracle:
+//!
+//! | class | ops | comparison |
+//! |---|---|---|
+//! | bitwise | [`embed`], [`kv_write`], [`argmax`], [`dequantize`], [`quantize`], [`cast`], [`copy`], [`fill`] | equal bits (any NaN equals any NaN) |
+//! | correctly rounded | [`add`], [`mul`], [`scale`] | the f32 nearest to the exact result |
+//! | bounded | [`rms_norm`], [`matmul`], [`rope`], [`attention`], [`softmax`], [`silu_mul`], [`gelu_mul`] | `\|got − want\| ≤ bound` per element |
+
+mod check;
+mod operand;
+
+use std::fmt;
+use std::ops::Deref;
+use std::str::FromStr;
+
+use serde_json::{Map, Value};
+
+use crate::record::{Bag, BindError};
+use crate::{Buffer, OpError, ViewMut};
+
+pub(crate) use check::Checker;
+pub(crate) use operand::operands;
+pub use operand::{OperandRef, Rebind, Role};
+
+/// Declares the closed set of ops: `module Struct` pairs, in the order of tables and reports.
+macro_rules! ops {
+    ($($module:ident $Op:ident,)+) => {
+        $(pub mod $module; pub use $module::$Op;)+
+
+        /// Name of an op: the same stem in every layer, file and report.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+        #[expect(missing_docs, reason = "each variant is documented on the page of its op")]
+        pub enum Stem { $($Op,)+ }
+
+        impl Stem {
+            /// Every op.
+            pub const ALL: &[Stem] = &[$(Stem::$Op,)+];
+
+            /// The stem.
+            pub const fn name(self) -> &'static str {
+                match self { $(Stem::$Op => stringify!($module),)+ }
+            }
+        }
+
+        /// Any op, with its operands.
+        #[derive(Debug)]
+        #[expect(missing_docs, reason = "each variant is documented on the page of its op")]
+        pub enum Op<'a, B> { $($Op($Op<'a, B>),)+ }
+
+        impl<'a, B: 'a> Op<'a, B> {
+            /// Which op this is.
+            pub const fn stem(&self) -> Stem {
+                match self { $(Op::$Op(_) => Stem::$Op,)+ }
+            }
+
+            /// Checks everything that can be checked before the op runs.
+            pub fn validate(self) -> Result<Valid<Self>, OpError>
+            where
+                B: Buffer,
+            {
+                match &self { $(Op::$Op(op) => op.check(&Checker::new(stringify!($module)))?,)+ }
+                Ok(Valid(self))
+            }
+
+            /// The operands, in the order of the op's struct; absent and in-place ones are left out.
+            pub fn operands(&self) -> Vec<OperandRef<'_, B>> {
+                let mut all = Vec::with_capacity(8);
+                match self { $(Op::$Op(op) => op.visit(&mut |operand| all.push(operand)),)+ }
+                all
+            }
+
+            /// The outputs, in the order of the op's struct.
+            pub fn into_outputs(self) -> Vec<ViewMut<'a, B>> {
+                match self { $(Op::$Op(op) => op.into_outputs(),)+ }
+            }
+
+            /// The same op over other buffers.
+            pub fn rebind<C: 'a>(self, with: &mut dyn Rebind<'a, B, C>) -> Op<'a, C> {
+                match self { $(Op::$Op(op) => Op::$Op(op.rebind(with)),)+ }
+            }
+
+            /// The parameters, by name.
+            pub fn params(&self) -> Map<String, Value> {
+                match self { $(Op::$Op(op) => op.params(),)+ }
+            }
+
+            pub(crate) fn bind(
+                stem: Stem,
+                params: &Map<String, Value>,
+                bag: &mut Bag<'a, B>,
+            ) -> Result<Self, BindError> {
+                match stem { $(Stem::$Op => $Op::bind(params, bag).map(Op::$Op),)+ }
+            }
+        }
+    };
+}
+
+ops! {
+    embed Embed,
+    rms_norm RmsNorm,
+    matmul Matmul,
+    rope Rope,
+    kv_write KvWrite,
+    attention Attention,
+    softmax Softmax,
+    silu_mul SiluMul,
+    gelu_mul GeluMul,
+    add Add,
+    mul Mul,
+    scale Scale,
+    argmax Argmax,
+    dequantize Dequantize,
+    quantize Quantize,
+    cast Cast,
+    copy Copy,
+    fill Fill,
+}
+
+impl fmt::Display for Stem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A name that is no op's.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown op '{0}'; the ops are {all}", all = Stem::ALL.iter().map(|s| s.name()).collect::<Vec<_>>().join(", "))]
+pub struct UnknownStem(String);
+
+impl FromStr for Stem {
+    type Err = UnknownStem;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        Stem::ALL.iter().copied().find(|s| s.name() == name).ok_or_else(|| UnknownStem(name.into()))
+    }
+}
+
+/// A value that has passed its checks. Only validation makes one; backends take nothing else and re-check nothing.
+#[derive(Debug)]
+pub struct Valid<T>(T);
+
+impl<T> Valid<T> {
+    /// The value, to be taken apart.
+    pub fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> Deref for Valid<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}

@@ -1,0 +1,171 @@
+//! An op as data: what a capsule stores, a worker receives, and a case is made of.
+//!
+//! A [`Record`] names the op, its parameters, and for each operand the layout and the whole content of the
+//! buffer around it (padding included, so that a write into padding shows). [`Record::bind`] turns it back into
+//! an [`Op`] over the buffers of any backend.
+
+use serde_json::{Map, Value};
+
+use crate::{Backend, Buffer, DeviceError, Indices, Layout, Op, Role, Stem, View, ViewMut};
+
+/// One operand with the bytes of its buffer.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RecordOperand {
+    /// Name of the op's field.
+    pub name: String,
+    /// Read or written.
+    pub role: Role,
+    /// Where the tensor lies in `bytes`.
+    pub layout: Layout,
+    /// Content of the buffer before the op.
+    pub bytes: Vec<u8>,
+}
+
+/// An op with its parameters and operands, in host memory.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Record {
+    /// Which op.
+    pub stem: Stem,
+    /// Its parameters, by name.
+    pub params: Map<String, Value>,
+    operands: Vec<RecordOperand>,
+    /// Values of the operands that are indices; empty for the others.
+    indices: Vec<Vec<u32>>,
+}
+
+/// A record that does not describe an op.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum BindError {
+    /// An operand that the op needs is not there.
+    #[error("operand '{0}' is missing")]
+    MissingOperand(&'static str),
+    /// A parameter that the op needs is not there.
+    #[error("parameter '{0}' is missing")]
+    MissingParam(&'static str),
+    /// A parameter's value is of the wrong kind.
+    #[error("parameter '{name}': {why}")]
+    BadParam {
+        /// Name of the parameter.
+        name: &'static str,
+        /// What the parser said.
+        why: String,
+    },
+    /// An operand that the op does not have, or has in another role.
+    #[error("operand '{0}' is not one of this op's, or not in this role")]
+    UnknownOperand(String),
+    /// The buffers given do not pair up with the operands.
+    #[error("{operands} operands but {buffers} buffers")]
+    BufferCount {
+        /// Operands of the record.
+        operands: usize,
+        /// Buffers given.
+        buffers: usize,
+    },
+}
+
+impl Record {
+    /// An op without operands, to be added to.
+    pub fn new(stem: Stem) -> Self {
+        Record { stem, params: Map::new(), operands: Vec::new(), indices: Vec::new() }
+    }
+
+    /// Adds a parameter.
+    #[must_use]
+    pub fn param(mut self, name: &str, value: impl serde::Serialize) -> Self {
+        self.params.insert(name.into(), serde_json::to_value(value).unwrap_or(Value::Null));
+        self
+    }
+
+    /// Adds an operand that lies as `layout` in a buffer with content `bytes`.
+    #[must_use]
+    pub fn operand(mut self, name: &str, role: Role, layout: Layout, bytes: Vec<u8>) -> Self {
+        self.indices.push(match role {
+            Role::Indices => bytes
+                .get(layout.byte_range().unwrap_or(0..0))
+                .map(bytemuck::pod_collect_to_vec)
+                .unwrap_or_default(),
+            Role::Input | Role::Output => Vec::new(),
+        });
+        self.operands.push(RecordOperand { name: name.into(), role, layout, bytes });
+        self
+    }
+
+    /// Stores an op; `content` tells what a buffer holds.
+    pub fn of<B>(
+        op: &Op<'_, B>,
+        mut content: impl FnMut(&B) -> Result<Vec<u8>, DeviceError>,
+    ) -> Result<Self, DeviceError> {
+        let mut record = Record { params: op.params(), ..Record::new(op.stem()) };
+        for operand in op.operands() {
+            let bytes = content(operand.buffer)?;
+            record = record.operand(operand.name, operand.role, operand.layout, bytes);
+        }
+        Ok(record)
+    }
+
+    /// The operands; an absent input means "none" or "in place", as the op's page says.
+    pub fn operands(&self) -> &[RecordOperand] {
+        &self.operands
+    }
+
+    /// The operand called `name`.
+    pub fn find(&self, name: &str) -> Option<&RecordOperand> {
+        self.operands.iter().find(|o| o.name == name)
+    }
+
+    /// New buffers of `backend` with the operands' content, one per operand.
+    pub fn upload<D: Backend>(&self, backend: &D, stream: &D::Stream) -> Result<Vec<D::Buffer>, DeviceError> {
+        self.operands.iter().map(|o| backend.upload(stream, &o.bytes, &o.name)).collect()
+    }
+
+    /// The op over `buffers`, one per operand in their order.
+    pub fn bind<'a, B: Buffer>(&'a self, buffers: &'a mut [B]) -> Result<Op<'a, B>, BindError> {
+        if buffers.len() != self.operands.len() {
+            return Err(BindError::BufferCount { operands: self.operands.len(), buffers: buffers.len() });
+        }
+        let slots = self.operands.iter().zip(&self.indices).zip(buffers);
+        let mut bag = Bag {
+            slots: slots
+                .map(|((o, indices), buffer)| Slot { operand: o, indices, buffer: Some(buffer) })
+                .collect(),
+        };
+        let op = Op::bind(self.stem, &self.params, &mut bag)?;
+        match bag.slots.into_iter().find(|s| s.buffer.is_some()) {
+            Some(left) => Err(BindError::UnknownOperand(left.operand.name.clone())),
+            None => Ok(op),
+        }
+    }
+}
+
+struct Slot<'a, B> {
+    operand: &'a RecordOperand,
+    indices: &'a [u32],
+    buffer: Option<&'a mut B>,
+}
+
+/// Operands waiting to be taken by the fields of an op.
+pub(crate) struct Bag<'a, B> {
+    slots: Vec<Slot<'a, B>>,
+}
+
+impl<'a, B> Bag<'a, B> {
+    fn take(&mut self, name: &str, role: Role) -> Option<(&'a RecordOperand, &'a [u32], &'a mut B)> {
+        let slot = self.slots.iter_mut().find(|s| s.operand.name == name && s.operand.role == role)?;
+        Some((slot.operand, slot.indices, slot.buffer.take()?))
+    }
+
+    #[expect(clippy::unnecessary_wraps, reason = "the same signature as its siblings")]
+    pub(crate) fn input(&mut self, name: &'static str) -> Result<Option<View<'a, B>>, BindError> {
+        Ok(self.take(name, Role::Input).map(|(o, _, buffer)| View::new(&*buffer, o.layout)))
+    }
+
+    pub(crate) fn indices(&mut self, name: &'static str) -> Result<Indices<'a, B>, BindError> {
+        let (o, values, buffer) = self.take(name, Role::Indices).ok_or(BindError::MissingOperand(name))?;
+        Ok(Indices { view: View::new(&*buffer, o.layout), values })
+    }
+
+    pub(crate) fn output(&mut self, name: &'static str) -> Result<ViewMut<'a, B>, BindError> {
+        let (o, _, buffer) = self.take(name, Role::Output).ok_or(BindError::MissingOperand(name))?;
+        Ok(ViewMut::new(buffer, o.layout))
+    }
+}

@@ -1,0 +1,368 @@
+//! Where a tensor's elements lie: [`Layout`], and [`View`] and [`ViewMut`] that tie a layout to a buffer.
+//!
+//! A layout is plain data: element type, shape, strides and the byte at which the tensor begins.
+//! Nothing about it is checked on construction; every op checks the layouts it is given, in one
+//! place (`ops/<op>.rs`), against the extents of the buffers.
+//!
+//! Strides count *elements*. The innermost stride of a quantised tensor is 1 and the outer ones are
+//! multiples of the block length, so that a row always begins on a block.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+
+use crate::DType;
+
+/// Most dimensions a tensor can have. A KV cache uses all four: `[seq, slot, head, dim]`.
+pub const MAX_RANK: usize = 4;
+
+/// Element type, shape, strides and first byte of a tensor inside a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "StoredLayout", into = "StoredLayout")]
+pub struct Layout {
+    dtype: DType,
+    rank: usize,
+    shape: [usize; MAX_RANK],
+    strides: [usize; MAX_RANK],
+    offset: usize,
+}
+
+impl Layout {
+    /// A dense row-major tensor at byte 0.
+    ///
+    /// Takes at most [`MAX_RANK`] dimensions; further ones are ignored by construction sites that
+    /// pass arrays, so a longer slice is a bug of the caller and is refused as rank by every op.
+    pub fn contiguous(dtype: DType, shape: &[usize]) -> Self {
+        let mut strides = [1usize; MAX_RANK];
+        for axis in (0..shape.len().min(MAX_RANK).saturating_sub(1)).rev() {
+            strides[axis] = strides[axis + 1].saturating_mul(shape[axis + 1]);
+        }
+        Self::strided(dtype, shape, &strides[..shape.len().min(MAX_RANK)])
+    }
+
+    /// A tensor with the given strides, in elements, at byte 0.
+    pub fn strided(dtype: DType, shape: &[usize], strides: &[usize]) -> Self {
+        let mut layout =
+            Layout { dtype, rank: shape.len(), shape: [1; MAX_RANK], strides: [1; MAX_RANK], offset: 0 };
+        for (axis, (&extent, &stride)) in shape.iter().zip(strides).enumerate().take(MAX_RANK) {
+            layout.shape[axis] = extent;
+            layout.strides[axis] = stride;
+        }
+        layout
+    }
+
+    /// The same tensor, beginning at byte `offset` of its buffer.
+    #[must_use]
+    pub const fn at(mut self, offset: usize) -> Self {
+        self.offset = offset;
+        self
+    }
+
+    /// Element type.
+    pub const fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Number of dimensions.
+    pub const fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// Extent of each dimension, outermost first.
+    pub fn shape(&self) -> &[usize] {
+        &self.shape[..self.rank.min(MAX_RANK)]
+    }
+
+    /// Stride of each dimension in elements, outermost first.
+    pub fn strides(&self) -> &[usize] {
+        &self.strides[..self.rank.min(MAX_RANK)]
+    }
+
+    /// Extent of dimension `axis`; 1 past the rank.
+    pub fn dim(&self, axis: usize) -> usize {
+        self.shape.get(axis).copied().unwrap_or(1)
+    }
+
+    /// Stride of dimension `axis` in elements.
+    pub fn stride(&self, axis: usize) -> usize {
+        self.strides.get(axis).copied().unwrap_or(1)
+    }
+
+    /// First byte of the tensor in its buffer.
+    pub const fn offset(&self) -> usize {
+        self.offset
+    }
+
+    /// Number of elements, if it fits.
+    pub fn elements(&self) -> Option<usize> {
+        self.shape().iter().try_fold(1usize, |n, &d| n.checked_mul(d))
+    }
+
+    /// Bytes of the buffer that the tensor spans, first to one past the last; `None` on overflow or
+    /// where a row does not consist of whole blocks.
+    pub fn byte_range(&self) -> Option<Range<usize>> {
+        self.elements()?;
+        let (outer, inner) = self.shape().split_at(self.rank.min(MAX_RANK).saturating_sub(1));
+        let mut last_row = 0usize;
+        for (axis, &extent) in outer.iter().enumerate() {
+            last_row = last_row.checked_add(extent.checked_sub(1)?.checked_mul(self.strides[axis])?)?;
+        }
+        let inner = match inner.first() {
+            None => 1,
+            Some(&extent) => extent.checked_sub(1)?.checked_mul(self.stride(outer.len()))?.checked_add(1)?,
+        };
+        let bytes = self.dtype.bytes_of(last_row)?.checked_add(self.dtype.bytes_of(inner)?)?;
+        Some(self.offset..self.offset.checked_add(bytes)?)
+    }
+
+    /// True where the elements lie densely in row-major order.
+    pub fn is_contiguous(&self) -> bool {
+        let dense = Layout::contiguous(self.dtype, self.shape());
+        (0..self.shape().len()).all(|axis| self.dim(axis) == 1 || self.stride(axis) == dense.stride(axis))
+    }
+
+    /// First byte of the row at `index`, which leaves out the innermost dimension.
+    ///
+    /// Meaningful only for a layout that an op has accepted: the arithmetic is unchecked there because
+    /// [`Layout::byte_range`] has covered it.
+    pub fn row_offset(&self, index: &[usize]) -> usize {
+        let elements: usize = index.iter().zip(&self.strides).map(|(i, s)| i * s).sum();
+        self.offset + elements / self.dtype.block_len() * self.dtype.block_bytes()
+    }
+
+    /// The dense tensor of the same type and shape at byte 0.
+    #[must_use]
+    pub fn densified(&self) -> Layout {
+        Layout::contiguous(self.dtype, self.shape())
+    }
+}
+
+impl fmt::Debug for Layout {
+    /// As in reports: `f32[3, 64]`, with strides where they are not dense and the offset where not 0.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{:?}", self.dtype, self.shape())?;
+        if !self.is_contiguous() {
+            write!(f, " strides {:?}", self.strides())?;
+        }
+        if self.offset != 0 {
+            write!(f, " at byte {}", self.offset)?;
+        }
+        Ok(())
+    }
+}
+
+/// A layout as it is written to files: dense strides and offset 0 are left out.
+#[derive(Serialize, Deserialize)]
+struct StoredLayout {
+    dtype: DType,
+    shape: Vec<usize>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    strides: Option<Vec<usize>>,
+    #[serde(default, skip_serializing_if = "is_zero")]
+    offset: usize,
+}
+
+fn is_zero(n: &usize) -> bool {
+    *n == 0
+}
+
+impl From<Layout> for StoredLayout {
+    fn from(layout: Layout) -> Self {
+        let dense = Layout::contiguous(layout.dtype, layout.shape()).at(layout.offset) == layout;
+        StoredLayout {
+            dtype: layout.dtype,
+            shape: layout.shape().to_vec(),
+            strides: (!dense).then(|| layout.strides().to_vec()),
+            offset: layout.offset,
+        }
+    }
+}
+
+impl TryFrom<StoredLayout> for Layout {
+    type Error = String;
+
+    fn try_from(stored: StoredLayout) -> Result<Self, String> {
+        let rank = stored.shape.len();
+        if rank > MAX_RANK {
+            return Err(format!("at most {MAX_RANK} dimensions, got {rank}"));
+        }
+        let layout = match &stored.strides {
+            None => Layout::contiguous(stored.dtype, &stored.shape),
+            Some(strides) if strides.len() == rank => Layout::strided(stored.dtype, &stored.shape, strides),
+            Some(strides) => return Err(format!("{rank} dimensions but {} strides", strides.len())),
+        };
+        Ok(layout.at(stored.offset))
+    }
+}
+
+/// What a backend's memory object must tell.
+pub trait Buffer {
+    /// Bytes that were asked for.
+    fn len(&self) -> usize;
+
+    /// True for an allocation of no bytes.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the allocation is for; appears in errors and reports.
+    fn label(&self) -> &str;
+}
+
+/// A tensor to read.
+#[derive(Debug)]
+pub struct View<'a, B> {
+    /// Memory that holds it.
+    pub buffer: &'a B,
+    /// Where in the buffer it lies.
+    pub layout: Layout,
+}
+
+impl<B> Clone for View<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for View<'_, B> {}
+
+impl<'a, B> View<'a, B> {
+    /// The tensor `layout` in `buffer`.
+    pub const fn new(buffer: &'a B, layout: Layout) -> Self {
+        View { buffer, layout }
+    }
+}
+
+/// A tensor to write. Holding it excludes every other use of the buffer, so that inputs and
+/// outputs of an op cannot overlap.
+#[derive(Debug)]
+pub struct ViewMut<'a, B> {
+    /// Memory that holds it.
+    pub buffer: &'a mut B,
+    /// Where in the buffer it lies.
+    pub layout: Layout,
+}
+
+impl<'a, B> ViewMut<'a, B> {
+    /// The tensor `layout` in `buffer`.
+    pub const fn new(buffer: &'a mut B, layout: Layout) -> Self {
+        ViewMut { buffer, layout }
+    }
+
+    /// The same tensor, to read.
+    pub const fn as_view(&self) -> View<'_, B> {
+        View { buffer: &*self.buffer, layout: self.layout }
+    }
+}
+
+/// An input that may be the op's own output: in-place operation is asked for, never inferred.
+#[derive(Debug)]
+pub enum Source<'a, B> {
+    /// A tensor of its own.
+    Of(View<'a, B>),
+    /// The content of the output before the op runs.
+    InPlace,
+}
+
+impl<'a, B> Source<'a, B> {
+    /// The view to read, given the op's output.
+    pub const fn view<'s>(&'s self, out: &'s ViewMut<'a, B>) -> View<'s, B> {
+        match self {
+            Source::Of(view) => View { buffer: view.buffer, layout: view.layout },
+            Source::InPlace => out.as_view(),
+        }
+    }
+}
+
+/// Indices on the device whose values the host knows: made only by [`crate::Backend::indices`], so that
+/// what validation checks is what the kernel reads.
+#[derive(Debug)]
+pub struct IndexBuffer<B> {
+    pub(crate) buffer: B,
+    pub(crate) values: Vec<u32>,
+}
+
+impl<B> IndexBuffer<B> {
+    /// All of the indices, as an operand.
+    pub fn all(&self) -> Indices<'_, B> {
+        let layout = Layout::contiguous(DType::U32, &[self.values.len()]);
+        Indices { view: View::new(&self.buffer, layout), values: &self.values }
+    }
+
+    /// The values.
+    pub fn values(&self) -> &[u32] {
+        &self.values
+    }
+}
+
+/// A `u32[n]` operand together with its values.
+#[derive(Debug)]
+pub struct Indices<'a, B> {
+    pub(crate) view: View<'a, B>,
+    pub(crate) values: &'a [u32],
+}
+
+impl<B> Clone for Indices<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<B> Copy for Indices<'_, B> {}
+
+impl<'a, B> Indices<'a, B> {
+    /// The device's copy.
+    pub const fn view(&self) -> View<'a, B> {
+        self.view
+    }
+
+    /// The host's copy.
+    pub const fn values(&self) -> &'a [u32] {
+        self.values
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn byte_range_ends_after_the_last_element_not_after_the_last_stride() {
+        let padded = Layout::strided(DType::F32, &[3, 5], &[8, 1]).at(16);
+        assert_eq!(padded.byte_range(), Some(16..16 + (2 * 8 + 5) * 4));
+        assert!(!padded.is_contiguous());
+        let blocks = Layout::contiguous(DType::Q8_0, &[2, 64]);
+        assert_eq!(blocks.byte_range(), Some(0..4 * 34));
+        assert_eq!(blocks.row_offset(&[1]), 68);
+    }
+
+    #[test]
+    fn byte_range_refuses_overflow_and_broken_blocks() {
+        assert_eq!(Layout::contiguous(DType::F32, &[usize::MAX, 2]).byte_range(), None);
+        assert_eq!(Layout::contiguous(DType::F32, &[1 << 33, 1 << 33]).byte_range(), None);
+        assert_eq!(Layout::contiguous(DType::Q4_0, &[2, 33]).byte_range(), None);
+        assert_eq!(Layout::contiguous(DType::F32, &[2]).at(usize::MAX - 3).byte_range(), None);
+    }
+
+    #[test]
+    fn a_stored_layout_reads_back() {
+        let dense = Layout::contiguous(DType::Q4K, &[3, 256]);
+        let json = serde_json::to_string(&dense).unwrap();
+        assert_eq!(json, r#"{"dtype":"q4_k","shape":[3,256]}"#);
+        for layout in [dense, dense.at(64), Layout::strided(DType::F32, &[2, 3], &[7, 1]).at(4)] {
+            let json = serde_json::to_string(&layout).unwrap();
+            assert_eq!(serde_json::from_str::<Layout>(&json).unwrap(), layout);
+        }
+        assert!(serde_json::from_str::<Layout>(r#"{"dtype":"f32","shape":[1,1,1,1,1]}"#).is_err());
+        assert!(serde_json::from_str::<Layout>(r#"{"dtype":"f32","shape":[1,1],"strides":[1]}"#).is_err());
+    }
+
+    #[test]
+    fn debug_form_names_what_is_unusual() {
+        let plain = Layout::contiguous(DType::F32, &[3, 64]);
+        assert_eq!(format!("{plain:?}"), "f32[3, 64]");
+        let padded = Layout::strided(DType::F16, &[3, 64], &[80, 1]).at(32);
+        assert_eq!(format!("{padded:?}"), "f16[3, 64] strides [80, 1] at byte 32");
+    }
+}
