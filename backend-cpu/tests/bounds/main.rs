@@ -46,7 +46,7 @@ pub fn judge(record: &Record, numerics: &Numerics, got: &[f32]) -> Verdict {
 pub struct Numbers(pub u64);
 
 impl Numbers {
-    pub fn next(&mut self) -> f32 {
+    pub(crate) fn next(&mut self) -> f32 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -55,7 +55,7 @@ impl Numbers {
         f32::from_bits(0x3f80_0000 | (top >> 1)).mul_add(2.0, -3.0)
     }
 
-    pub fn take(&mut self, n: usize) -> Vec<f32> {
+    pub(crate) fn take(&mut self, n: usize) -> Vec<f32> {
         (0..n).map(|_| self.next()).collect()
     }
 }
