@@ -1,9 +1,11 @@
 //! What backends in host memory share. Work is done when the call returns, so streams and events only order
 //! what is ordered already.
 
+use std::ops::Range;
+
 use kernels::{
-    Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Layout, Numerics, Op, Pending, Place,
-    Readback, Support, Tag, Valid, View,
+    Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Pending, Place,
+    Support, Tag, Valid,
 };
 
 use crate::HostBuffer;
@@ -17,10 +19,10 @@ pub trait Compute {
     fn describe(&self) -> String;
 
     /// How it computes `op`.
-    fn numerics(&self, op: &Op<'_, HostBuffer>) -> Numerics;
+    fn numerics(&self, op: &OpForm) -> Numerics;
 
     /// Whether it implements `op`.
-    fn supports(&self, op: &Op<'_, HostBuffer>) -> Support;
+    fn supports(&self, op: &OpForm) -> Support;
 
     /// Computes `op`.
     fn run(&self, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError>;
@@ -55,37 +57,6 @@ impl Pending for Landed {
     }
 }
 
-/// The elements of a tensor in row-major order, without padding; `None` where the layout leaves the buffer.
-pub fn dense_bytes(buffer: &HostBuffer, layout: &Layout) -> Option<Vec<u8>> {
-    let all = buffer.bytes();
-    let range = layout.byte_range()?;
-    if layout.is_contiguous() {
-        return all.get(range).map(<[u8]>::to_vec);
-    }
-    let row = layout.dtype().bytes_of(*layout.shape().last()?)?;
-    let mut dense = Vec::new();
-    for index in row_indices(layout) {
-        let start = layout.row_offset(&index);
-        dense.extend_from_slice(all.get(start..start + row)?);
-    }
-    Some(dense)
-}
-
-/// Index of every row of a tensor, in row-major order. A row is the innermost dimension.
-pub fn row_indices(layout: &Layout) -> impl Iterator<Item = Vec<usize>> {
-    let outer = layout.shape()[..layout.shape().len().saturating_sub(1)].to_vec();
-    let rows: usize = outer.iter().product();
-    (0..rows).map(move |row| {
-        let mut rest = row;
-        let mut index = vec![0; outer.len()];
-        for (axis, &extent) in outer.iter().enumerate().rev() {
-            index[axis] = rest % extent;
-            rest /= extent;
-        }
-        index
-    })
-}
-
 impl<C: Compute> Backend for Host<C> {
     type Buffer = HostBuffer;
     type Stream = HostStream;
@@ -96,11 +67,11 @@ impl<C: Compute> Backend for Host<C> {
         Identity { name: C::NAME, device: self.0.describe(), place: Place::Host }
     }
 
-    fn numerics(&self, op: &Op<'_, HostBuffer>) -> Numerics {
+    fn numerics(&self, op: &OpForm) -> Numerics {
         self.0.numerics(op)
     }
 
-    fn supports(&self, op: &Op<'_, HostBuffer>) -> Support {
+    fn supports(&self, op: &OpForm) -> Support {
         self.0.supports(op)
     }
 
@@ -145,18 +116,16 @@ impl<C: Compute> Backend for Host<C> {
         Ok(())
     }
 
-    fn read(
+    fn read_bytes(
         &self,
         _: &HostStream,
-        from: View<'_, HostBuffer>,
+        from: &HostBuffer,
+        range: Range<usize>,
         _: Tag<'_>,
-    ) -> Result<Readback<Landed>, DeviceError> {
-        match dense_bytes(from.buffer, &from.layout) {
-            Some(bytes) => Ok(Readback::new(Landed(bytes), from.layout)),
-            None => {
-                let end = from.layout.byte_range().map_or(usize::MAX, |range| range.end);
-                Err(extent("read", from.buffer, from.layout.offset(), end))
-            }
+    ) -> Result<Landed, DeviceError> {
+        match from.bytes().get(range.clone()) {
+            Some(bytes) => Ok(Landed(bytes.to_vec())),
+            None => Err(extent("read", from, range.start, range.end)),
         }
     }
 

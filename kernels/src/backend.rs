@@ -12,7 +12,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Buffer, DType, DeviceError, IndexBuffer, Layout, Numerics, Op, Valid, View};
+use crate::{Buffer, DType, DeviceError, IndexBuffer, Layout, Numerics, Op, OpForm, Valid, View};
 
 /// Where a result was computed. A report never shows a result without it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,10 +99,9 @@ pub enum Adoption<B> {
     NeedsCopy,
 }
 
-/// Work that ends with bytes on the host.
+/// A copy of part of a buffer that ends on the host.
 pub trait Pending {
-    /// Waits until the copy has landed, checks the device's error state, and hands over the bytes: those of
-    /// the tensor's elements in row-major order, without any padding.
+    /// Waits until the copy has landed, checks the device's error state, and hands over the bytes.
     fn wait(self) -> Result<Vec<u8>, DeviceError>;
 }
 
@@ -116,19 +115,13 @@ pub struct Readback<P> {
 }
 
 impl<P: Pending> Readback<P> {
-    /// Wraps a backend's own pending copy of the tensor `layout`.
-    pub fn new(pending: P, layout: Layout) -> Self {
-        Readback { pending, layout: layout.densified() }
-    }
-
-    /// Waits for the copy.
+    /// Waits for the copy and leaves out the padding.
     pub fn wait(self) -> Result<HostTensor, DeviceError> {
         let bytes = self.pending.wait()?;
-        let want = self.layout.byte_range().map_or(0, |r| r.len());
-        if bytes.len() != want {
-            return Err(DeviceError::Lost(format!("a readback of {want} bytes delivered {}", bytes.len())));
+        match self.layout.gather(&bytes, self.layout.offset()) {
+            Some(dense) => Ok(HostTensor { layout: self.layout.densified(), bytes: dense }),
+            None => Err(DeviceError::Lost(format!("{} bytes arrived for {:?}", bytes.len(), self.layout))),
         }
-        Ok(HostTensor { layout: self.layout, bytes })
     }
 }
 
@@ -176,10 +169,10 @@ pub trait Backend {
     fn identity(&self) -> Identity;
 
     /// How this backend computes `op`; the op's bound follows from it.
-    fn numerics(&self, op: &Op<'_, Self::Buffer>) -> Numerics;
+    fn numerics(&self, op: &OpForm) -> Numerics;
 
     /// Whether this backend implements `op` on these operands.
-    fn supports(&self, op: &Op<'_, Self::Buffer>) -> Support;
+    fn supports(&self, op: &OpForm) -> Support;
 
     /// Memory of `bytes` bytes with unspecified content.
     fn alloc(&self, bytes: usize, label: &str) -> Result<Self::Buffer, DeviceError>;
@@ -208,16 +201,30 @@ pub trait Backend {
         bytes: &[u8],
     ) -> Result<(), DeviceError>;
 
+    /// Starts a copy of bytes `range` of `from` to the host. A range that leaves the buffer is
+    /// [`DeviceError::Extent`].
+    fn read_bytes(
+        &self,
+        stream: &Self::Stream,
+        from: &Self::Buffer,
+        range: Range<usize>,
+        tag: Tag<'_>,
+    ) -> Result<Self::Pending, DeviceError>;
+
+    /// Starts an op.
+    fn launch(&self, stream: &Self::Stream, op: Valid<Op<'_, Self::Buffer>>) -> Result<(), DeviceError>;
+
     /// Starts a copy of a tensor to the host.
     fn read(
         &self,
         stream: &Self::Stream,
         from: View<'_, Self::Buffer>,
         tag: Tag<'_>,
-    ) -> Result<Readback<Self::Pending>, DeviceError>;
-
-    /// Starts an op.
-    fn launch(&self, stream: &Self::Stream, op: Valid<Op<'_, Self::Buffer>>) -> Result<(), DeviceError>;
+    ) -> Result<Readback<Self::Pending>, DeviceError> {
+        let range = from.layout.byte_range().unwrap_or(from.layout.offset()..usize::MAX);
+        let pending = self.read_bytes(stream, from.buffer, range, tag)?;
+        Ok(Readback { pending, layout: from.layout })
+    }
 
     /// Memory with the given content: adopted where the backend can, copied where it cannot.
     fn load(

@@ -8,12 +8,14 @@
 //! * [`quant`] has one page per block format, with its exact decoding.
 //! * [`Numerics`] is how a backend declares that it computes; the bounds of the op pages follow from it.
 //!   [`Expected`] is what an oracle answers, [`judge`](Expected::judge) how an output is compared with it.
+//! * [`decor`] has backends around backends: guard zones.
 //! * [`Record`] is an op as data, to be stored, sent and replayed.
 //!
 //! This crate knows no backend and contains no `unsafe`.
 #![forbid(unsafe_code)]
 
 mod backend;
+pub mod decor;
 mod dtype;
 mod error;
 mod numerics;
@@ -29,7 +31,7 @@ pub use backend::{
 pub use dtype::{DType, UnknownDType};
 pub use error::{Check, DeviceError, Error, OpError};
 pub use numerics::{Activations, Depth, Float, Growth, Numerics};
-pub use ops::{Op, OperandRef, Rebind, Role, Stem, Valid};
+pub use ops::{Op, OpForm, OperandRef, Rebind, Role, Stem, Valid};
 pub use record::{BindError, Record, RecordOperand};
 pub use tensor::{Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};
 pub use tolerance::{Expected, Judged, Verdict, Worst};

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::{Backend, Buffer, DeviceError, Indices, Layout, Op, Role, Stem, View, ViewMut};
+use crate::{Backend, Buffer, DeviceError, Indices, Layout, Op, OpForm, Role, Stem, View, ViewMut};
 
 /// One operand with the bytes of its buffer.
 #[derive(Clone, PartialEq, Debug)]
@@ -111,6 +111,12 @@ impl Record {
     /// The operand called `name`.
     pub fn find(&self, name: &str) -> Option<&RecordOperand> {
         self.operands.iter().find(|o| o.name == name)
+    }
+
+    /// Everything but the bytes.
+    pub fn form(&self) -> OpForm {
+        let operands = self.operands.iter().map(|o| (o.name.clone(), o.role, o.layout)).collect();
+        OpForm { stem: self.stem, params: self.params.clone(), operands }
     }
 
     /// New buffers of `backend` with the operands' content, one per operand.

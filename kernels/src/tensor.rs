@@ -131,6 +131,41 @@ impl Layout {
         self.offset + elements / self.dtype.block_len() * self.dtype.block_bytes()
     }
 
+    /// Byte range in the buffer of each row, in row-major order. A row is the innermost dimension.
+    ///
+    /// Meaningful only for a layout that an op has accepted, as [`Layout::row_offset`].
+    pub fn rows(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let layout = *self;
+        let outer = layout.rank().saturating_sub(1).min(MAX_RANK);
+        let rows: usize = layout.shape[..outer].iter().product();
+        let len = layout.dtype.bytes_of(layout.shape().last().copied().unwrap_or(1)).unwrap_or(0);
+        (0..rows).map(move |mut row| {
+            let mut index = [0; MAX_RANK];
+            for axis in (0..outer).rev() {
+                index[axis] = row % layout.shape[axis];
+                row /= layout.shape[axis];
+            }
+            let start = layout.row_offset(&index[..outer]);
+            start..start + len
+        })
+    }
+
+    /// The bytes of the elements in row-major order, without padding. `bytes` is the buffer from byte `base` on; `None` where
+    /// the tensor leaves it.
+    pub fn gather(&self, bytes: &[u8], base: usize) -> Option<Vec<u8>> {
+        let range = self.byte_range()?;
+        let inside = |r: Range<usize>| bytes.get(r.start.checked_sub(base)?..r.end.checked_sub(base)?);
+        if self.is_contiguous() {
+            return inside(range).map(<[u8]>::to_vec);
+        }
+        inside(range.clone())?;
+        let mut dense = Vec::with_capacity(range.len());
+        for row in self.rows() {
+            dense.extend_from_slice(inside(row)?);
+        }
+        Some(dense)
+    }
+
     /// The dense tensor of the same type and shape at byte 0.
     #[must_use]
     pub fn densified(&self) -> Layout {

@@ -2,11 +2,10 @@
 //!
 //! Only for layouts that validation has accepted: they lie inside their buffers.
 
-use kernels::{DType, Layout, View, ViewMut, quant};
+use kernels::{DType, View, ViewMut, quant};
 use ndarray::{ArrayD, ArrayViewD, CowArray, Dimension, IxDyn, ShapeBuilder};
 
 use crate::HostBuffer;
-use crate::host::{dense_bytes, row_indices};
 
 /// A tensor of any weight format as f32, which represents every decoded value exactly. Without a copy where the
 /// buffer holds aligned f32.
@@ -30,7 +29,7 @@ fn borrowed<'a>(view: &View<'a, HostBuffer>) -> Option<ArrayViewD<'a, f32>> {
 }
 
 fn decoded(view: &View<'_, HostBuffer>) -> ArrayD<f32> {
-    let bytes = dense_bytes(view.buffer, &view.layout).expect("validation has checked the extent");
+    let bytes = view.layout.gather(view.buffer.bytes(), 0).expect("validation has checked the extent");
     let mut values = vec![0.0; view.layout.elements().unwrap_or(0)];
     quant::decode_row(view.layout.dtype(), &bytes, &mut values).expect("whole blocks of a weight format");
     ArrayD::from_shape_vec(IxDyn(view.layout.shape()), values).expect("as many values as the shape says")
@@ -52,11 +51,11 @@ pub(super) fn store_f32(out: &mut ViewMut<'_, HostBuffer>, values: &[f32]) {
 
 /// Writes the bytes of all elements, in row-major order.
 pub(super) fn store_bytes(out: &mut ViewMut<'_, HostBuffer>, dense: &[u8]) {
-    let layout: Layout = out.layout;
-    let Some(row) = layout.shape().last().and_then(|&n| layout.dtype().bytes_of(n)) else { return };
     let bytes = out.buffer.bytes_mut();
-    for (index, from) in row_indices(&layout).zip(dense.chunks_exact(row)) {
-        let start = layout.row_offset(&index);
-        bytes[start..start + row].copy_from_slice(from);
+    let mut rest = dense;
+    for row in out.layout.rows() {
+        let (from, after) = rest.split_at(row.len());
+        bytes[row].copy_from_slice(from);
+        rest = after;
     }
 }

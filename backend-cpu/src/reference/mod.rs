@@ -26,7 +26,7 @@ mod scale;
 mod silu_mul;
 mod softmax;
 
-use kernels::{DeviceError, Expected, Numerics, Op, Support, Valid};
+use kernels::{DeviceError, Expected, Numerics, Op, OpForm, Support, Valid};
 
 use crate::HostBuffer;
 use crate::host::{Compute, Host};
@@ -75,11 +75,11 @@ impl Compute for Exact {
         "CPU, f64 reference".into()
     }
 
-    fn numerics(&self, _: &Op<'_, HostBuffer>) -> Numerics {
+    fn numerics(&self, _: &OpForm) -> Numerics {
         Numerics::F64
     }
 
-    fn supports(&self, _: &Op<'_, HostBuffer>) -> Support {
+    fn supports(&self, _: &OpForm) -> Support {
         Support::Yes
     }
 

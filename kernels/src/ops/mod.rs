@@ -14,6 +14,7 @@
 //! | bounded | [`rms_norm`], [`matmul`], [`rope`], [`attention`], [`softmax`], [`silu_mul`], [`gelu_mul`] | `\|got − want\| ≤ bound` per element |
 
 mod check;
+mod form;
 mod operand;
 
 use std::fmt;
@@ -26,6 +27,7 @@ use crate::record::{Bag, BindError};
 use crate::{Buffer, OpError, ViewMut};
 
 pub(crate) use check::Checker;
+pub use form::OpForm;
 pub(crate) use operand::operands;
 pub use operand::{OperandRef, Rebind, Role};
 
@@ -81,8 +83,8 @@ macro_rules! ops {
                 match self { $(Op::$Op(op) => op.into_outputs(),)+ }
             }
 
-            /// The same op over other buffers.
-            pub fn rebind<C: 'a>(self, with: &mut dyn Rebind<'a, B, C>) -> Op<'a, C> {
+            /// The same op over other buffers, for as long as this one is borrowed.
+            pub fn rebind<'s, C>(&'s mut self, with: &mut dyn Rebind<'s, B, C>) -> Op<'s, C> {
                 match self { $(Op::$Op(op) => Op::$Op(op.rebind(with)),)+ }
             }
 

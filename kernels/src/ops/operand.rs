@@ -44,12 +44,14 @@ pub trait Rebind<'a, B, C> {
 
 /// A field of an op that stands for an operand.
 pub(crate) trait Operand<'a, B>: Sized {
-    /// The same field over other buffers.
-    type With<C: 'a>;
+    /// The same field over other buffers, borrowed for `'s`.
+    type With<'s, C: 's>
+    where
+        Self: 's;
 
     fn visit<'s>(&'s self, name: &'static str, visitor: &mut dyn FnMut(OperandRef<'s, B>));
 
-    fn rebind<C: 'a>(self, name: &'static str, with: &mut dyn Rebind<'a, B, C>) -> Self::With<C>;
+    fn rebind<'s, C>(&'s mut self, name: &'static str, with: &mut dyn Rebind<'s, B, C>) -> Self::With<'s, C>;
 
     fn take(name: &'static str, bag: &mut Bag<'a, B>) -> Result<Self, BindError>;
 
@@ -60,14 +62,17 @@ pub(crate) trait Operand<'a, B>: Sized {
 }
 
 impl<'a, B: 'a> Operand<'a, B> for View<'a, B> {
-    type With<C: 'a> = View<'a, C>;
+    type With<'s, C: 's>
+        = View<'s, C>
+    where
+        Self: 's;
 
     fn visit<'s>(&'s self, name: &'static str, visitor: &mut dyn FnMut(OperandRef<'s, B>)) {
         visitor(OperandRef { name, role: Role::Input, layout: self.layout, buffer: self.buffer });
     }
 
-    fn rebind<C: 'a>(self, name: &'static str, with: &mut dyn Rebind<'a, B, C>) -> View<'a, C> {
-        with.view(name, self)
+    fn rebind<'s, C>(&'s mut self, name: &'static str, with: &mut dyn Rebind<'s, B, C>) -> View<'s, C> {
+        with.view(name, *self)
     }
 
     fn take(name: &'static str, bag: &mut Bag<'a, B>) -> Result<Self, BindError> {
@@ -76,7 +81,10 @@ impl<'a, B: 'a> Operand<'a, B> for View<'a, B> {
 }
 
 impl<'a, B: 'a> Operand<'a, B> for Option<View<'a, B>> {
-    type With<C: 'a> = Option<View<'a, C>>;
+    type With<'s, C: 's>
+        = Option<View<'s, C>>
+    where
+        Self: 's;
 
     fn visit<'s>(&'s self, name: &'static str, visitor: &mut dyn FnMut(OperandRef<'s, B>)) {
         if let Some(view) = self {
@@ -84,8 +92,12 @@ impl<'a, B: 'a> Operand<'a, B> for Option<View<'a, B>> {
         }
     }
 
-    fn rebind<C: 'a>(self, name: &'static str, with: &mut dyn Rebind<'a, B, C>) -> Option<View<'a, C>> {
-        self.map(|view| view.rebind(name, with))
+    fn rebind<'s, C>(
+        &'s mut self,
+        name: &'static str,
+        with: &mut dyn Rebind<'s, B, C>,
+    ) -> Option<View<'s, C>> {
+        self.as_mut().map(|view| view.rebind(name, with))
     }
 
     fn take(name: &'static str, bag: &mut Bag<'a, B>) -> Result<Self, BindError> {
@@ -94,7 +106,10 @@ impl<'a, B: 'a> Operand<'a, B> for Option<View<'a, B>> {
 }
 
 impl<'a, B: 'a> Operand<'a, B> for Source<'a, B> {
-    type With<C: 'a> = Source<'a, C>;
+    type With<'s, C: 's>
+        = Source<'s, C>
+    where
+        Self: 's;
 
     fn visit<'s>(&'s self, name: &'static str, visitor: &mut dyn FnMut(OperandRef<'s, B>)) {
         if let Source::Of(view) = self {
@@ -102,7 +117,7 @@ impl<'a, B: 'a> Operand<'a, B> for Source<'a, B> {
         }
     }
 
-    fn rebind<C: 'a>(self, name: &'static str, with: &mut dyn Rebind<'a, B, C>) -> Source<'a, C> {
+    fn rebind<'s, C>(&'s mut self, name: &'static str, with: &mut dyn Rebind<'s, B, C>) -> Source<'s, C> {
         match self {
             Source::Of(view) => Source::Of(view.rebind(name, with)),
             Source::InPlace => Source::InPlace,
@@ -115,14 +130,17 @@ impl<'a, B: 'a> Operand<'a, B> for Source<'a, B> {
 }
 
 impl<'a, B: 'a> Operand<'a, B> for Indices<'a, B> {
-    type With<C: 'a> = Indices<'a, C>;
+    type With<'s, C: 's>
+        = Indices<'s, C>
+    where
+        Self: 's;
 
     fn visit<'s>(&'s self, name: &'static str, visitor: &mut dyn FnMut(OperandRef<'s, B>)) {
         let view = &self.view;
         visitor(OperandRef { name, role: Role::Indices, layout: view.layout, buffer: view.buffer });
     }
 
-    fn rebind<C: 'a>(self, name: &'static str, with: &mut dyn Rebind<'a, B, C>) -> Indices<'a, C> {
+    fn rebind<'s, C>(&'s mut self, name: &'static str, with: &mut dyn Rebind<'s, B, C>) -> Indices<'s, C> {
         Indices { view: with.view(name, self.view), values: self.values }
     }
 
@@ -132,14 +150,17 @@ impl<'a, B: 'a> Operand<'a, B> for Indices<'a, B> {
 }
 
 impl<'a, B: 'a> Operand<'a, B> for ViewMut<'a, B> {
-    type With<C: 'a> = ViewMut<'a, C>;
+    type With<'s, C: 's>
+        = ViewMut<'s, C>
+    where
+        Self: 's;
 
     fn visit<'s>(&'s self, name: &'static str, visitor: &mut dyn FnMut(OperandRef<'s, B>)) {
         visitor(OperandRef { name, role: Role::Output, layout: self.layout, buffer: &*self.buffer });
     }
 
-    fn rebind<C: 'a>(self, name: &'static str, with: &mut dyn Rebind<'a, B, C>) -> ViewMut<'a, C> {
-        with.view_mut(name, self)
+    fn rebind<'s, C>(&'s mut self, name: &'static str, with: &mut dyn Rebind<'s, B, C>) -> ViewMut<'s, C> {
+        with.view_mut(name, ViewMut::new(&mut *self.buffer, self.layout))
     }
 
     fn take(name: &'static str, bag: &mut Bag<'a, B>) -> Result<Self, BindError> {
@@ -183,7 +204,7 @@ macro_rules! operands {
                 [$(self.$operand.into_output(),)+].into_iter().flatten().collect()
             }
 
-            pub(crate) fn rebind<C: 'a>(self, with: &mut dyn $crate::Rebind<'a, B, C>) -> $Op<'a, C> {
+            pub(crate) fn rebind<'s, C>(&'s mut self, with: &mut dyn $crate::Rebind<'s, B, C>) -> $Op<'s, C> {
                 use $crate::ops::operand::Operand as _;
                 $Op {
                     $($operand: self.$operand.rebind(stringify!($operand), with),)+

@@ -1,0 +1,182 @@
+//! Seeded data for cases. Nothing here depends on the clock, the machine or the order of evaluation.
+
+use kernels::{DType, Layout, Record, Role};
+use serde::{Deserialize, Serialize};
+
+/// A stream of random numbers: SplitMix64.
+#[derive(Clone, Debug)]
+pub struct Random(u64);
+
+impl Random {
+    /// The stream of `seed`.
+    pub const fn new(seed: u64) -> Self {
+        Random(seed)
+    }
+
+    /// 64 random bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number from 0 to `n − 1`.
+    #[expect(clippy::cast_possible_truncation, reason = "less than n, which is a usize")]
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.bits() % n.max(1) as u64) as usize
+    }
+
+    /// A number in 0..1.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// A standard normal number (sum of twelve uniform ones: tails end at 6, which is enough).
+    pub fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.unit()).sum::<f64>() - 6.0
+    }
+}
+
+/// How the elements of a tensor are distributed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Data {
+    /// Normal numbers.
+    Gauss,
+    /// Mostly small, some very large: the cube of a normal number.
+    Heavy,
+    /// Normal, with a few columns a hundred times larger, as in real language models.
+    Outliers,
+    /// Small integers, for which sums are exact in any order.
+    Integers,
+    /// Powers of two of either sign, for which products are exact.
+    Powers,
+}
+
+impl Data {
+    /// The distributions of bounded cases.
+    pub const RANDOM: [Data; 3] = [Data::Gauss, Data::Heavy, Data::Outliers];
+
+    /// `rows × columns` values. No row equals another, and no row is symmetric, so that a swap shows.
+    #[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is what is meant")]
+    pub fn values(self, random: &mut Random, rows: usize, columns: usize) -> Vec<f32> {
+        let mut values = Vec::with_capacity(rows * columns);
+        for _ in 0..rows {
+            for column in 0..columns {
+                values.push(match self {
+                    Data::Gauss => random.normal() as f32,
+                    Data::Heavy => random.normal().powi(3) as f32,
+                    Data::Outliers => {
+                        let outlier = column % 37 == 5;
+                        (random.normal() * if outlier { 100.0 } else { 1.0 }) as f32
+                    }
+                    Data::Integers => [-3.0, -2.0, -1.0, 1.0, 2.0, 3.0][random.below(6)],
+                    Data::Powers => {
+                        let sign = if random.below(2) == 0 { 1.0 } else { -1.0 };
+                        sign * [0.25, 0.5, 1.0, 2.0, 4.0][random.below(5)]
+                    }
+                });
+            }
+        }
+        values
+    }
+}
+
+/// Where a case's tensor lies in its buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Packing {
+    /// Fills the buffer.
+    Dense,
+    /// Begins some way into the buffer, and its rows are further apart than they are long.
+    Padded,
+}
+
+/// Content of what no op may read: a NaN in every float format.
+const PADDING: u8 = 0xff;
+
+/// Adds operands to a record.
+pub trait Operands: Sized {
+    /// An f32 operand in `packing`.
+    #[must_use]
+    fn floats(self, name: &str, shape: &[usize], values: &[f32], packing: Packing) -> Self;
+
+    /// An operand of any type whose elements, in row-major order, have the bytes `dense`.
+    #[must_use]
+    fn bytes(self, name: &str, dtype: DType, shape: &[usize], dense: &[u8], packing: Packing) -> Self;
+
+    /// Indices.
+    #[must_use]
+    fn indices(self, name: &str, values: &[u32]) -> Self;
+
+    /// An output, of whose prior content the op must not depend.
+    #[must_use]
+    fn out(self, name: &str, dtype: DType, shape: &[usize], packing: Packing) -> Self;
+
+    /// An output that already holds values: an in-place input, or a cache.
+    #[must_use]
+    fn out_holding(self, name: &str, dtype: DType, shape: &[usize], dense: &[u8], packing: Packing) -> Self;
+}
+
+impl Operands for Record {
+    fn floats(self, name: &str, shape: &[usize], values: &[f32], packing: Packing) -> Self {
+        self.bytes(name, DType::F32, shape, bytemuck::cast_slice(values), packing)
+    }
+
+    fn bytes(self, name: &str, dtype: DType, shape: &[usize], dense: &[u8], packing: Packing) -> Self {
+        let layout = packed(dtype, shape, packing);
+        self.operand(name, Role::Input, layout, scatter(&layout, dense, packing))
+    }
+
+    fn indices(self, name: &str, values: &[u32]) -> Self {
+        let layout = Layout::contiguous(DType::U32, &[values.len()]);
+        self.operand(name, Role::Indices, layout, bytemuck::cast_slice(values).to_vec())
+    }
+
+    fn out(self, name: &str, dtype: DType, shape: &[usize], packing: Packing) -> Self {
+        let layout = packed(dtype, shape, packing);
+        let bytes = vec![PADDING; buffer_len(&layout, packing)];
+        self.operand(name, Role::Output, layout, bytes)
+    }
+
+    fn out_holding(self, name: &str, dtype: DType, shape: &[usize], dense: &[u8], packing: Packing) -> Self {
+        let layout = packed(dtype, shape, packing);
+        self.operand(name, Role::Output, layout, scatter(&layout, dense, packing))
+    }
+}
+
+fn packed(dtype: DType, shape: &[usize], packing: Packing) -> Layout {
+    let dense = Layout::contiguous(dtype, shape);
+    if packing == Packing::Dense || shape.is_empty() {
+        return dense;
+    }
+    let inner = shape.len() - 1;
+    let block = dtype.block_len();
+    let mut strides = vec![1; shape.len()];
+    let mut span = (shape[inner] + if block == 1 { 3 } else { block }).next_multiple_of(block);
+    for axis in (0..inner).rev() {
+        strides[axis] = span;
+        span *= shape[axis];
+    }
+    // 48 bytes: a multiple of every alignment that an op asks for, and of no power of two above 16.
+    Layout::strided(dtype, shape, &strides).at(48)
+}
+
+fn buffer_len(layout: &Layout, packing: Packing) -> usize {
+    let end = layout.byte_range().map_or(0, |range| range.end);
+    end + if packing == Packing::Padded { 20 } else { 0 }
+}
+
+/// A buffer with the elements at their places and [`PADDING`] between them.
+fn scatter(layout: &Layout, dense: &[u8], packing: Packing) -> Vec<u8> {
+    let mut bytes = vec![PADDING; buffer_len(layout, packing)];
+    let mut rest = dense;
+    for row in layout.rows() {
+        let (from, after) = rest.split_at(row.len());
+        bytes[row].copy_from_slice(from);
+        rest = after;
+    }
+    bytes
+}
