@@ -5,6 +5,7 @@ Deterministic: the same cases give the same bytes. Needs numpy and safetensors o
 
 import json
 import sys
+from importlib.metadata import version
 
 import numpy as np
 import safetensors
@@ -20,10 +21,11 @@ class Case:
         self.form = {"name": name, "op": op, "params": params, "operands": [], "expected": []}
         self.tensors = {}
 
-    def input(self, name, array, dtype=None, shape=None, role="input"):
-        """An input. A quantised or bf16 one comes as uint8 bytes with its `dtype` and `shape` given."""
+    def input(self, name, array, dtype=None, shape=None, role="input", strides=None, offset=0):
+        """An input. A quantised or bf16 one comes as uint8 bytes with its `dtype` and `shape` given. Where `strides` (in
+        elements) or an `offset` (in bytes) are given, `array` is the whole buffer and `shape` the tensor in it."""
         array = np.ascontiguousarray(array)
-        layout = {"dtype": dtype or DTYPES[array.dtype.name], "shape": list(shape or array.shape)}
+        layout = form(dtype or DTYPES[array.dtype.name], shape or array.shape, strides, offset)
         self.form["operands"].append({"name": name, "role": role, "layout": layout, "tensor": name})
         self.tensors[name] = array
         return self
@@ -31,11 +33,11 @@ class Case:
     def indices(self, name, values):
         return self.input(name, np.asarray(values, dtype=np.uint32), role="indices")
 
-    def output(self, name, expected, shape=None, dtype="f32", before=None):
+    def output(self, name, expected, shape=None, dtype="f32", before=None, strides=None, offset=0):
         """An output. `expected` in float64 or longdouble is met within the op's bound, in another type exactly;
         `before` (bytes) is what the buffer holds before the op, zeros where it is left out."""
         expected = np.ascontiguousarray(expected)
-        layout = {"dtype": dtype, "shape": list(shape or expected.shape)}
+        layout = form(dtype, shape or expected.shape, strides, offset)
         if expected.dtype == np.longdouble:
             expected = expected.astype(np.float64)
         key = None if before is None else f"{name}.before"
@@ -47,7 +49,18 @@ class Case:
         return self
 
 
-def write(path, seed, cases):
+def form(dtype, shape, strides, offset):
+    """A layout as capsules store it: dense strides and offset 0 are left out."""
+    layout = {"dtype": dtype, "shape": list(shape)}
+    if strides is not None:
+        layout["strides"] = list(strides)
+    if offset:
+        layout["offset"] = offset
+    return layout
+
+
+def write(path, seed, cases, packages=()):
+    """Writes the cases; `packages` are those besides numpy and safetensors that computed them."""
     tensors, forms = {}, []
     for at, case in enumerate(cases):
         rename = {key: f"{at}.{key}" for key in case.tensors}
@@ -57,7 +70,9 @@ def write(path, seed, cases):
         tensors.update({rename[key]: array for key, array in case.tensors.items()})
         forms.append(case.form)
     python = ".".join(map(str, sys.version_info[:3]))
-    generator = f"{sys.argv[0]}: numpy {np.__version__}, safetensors {safetensors.__version__}, Python {python}, seed {seed}"
+    used = "".join(f"{package} {version(package)}, " for package in packages)
+    used += f"numpy {np.__version__}, safetensors {safetensors.__version__}"
+    generator = f"{sys.argv[0]}: {used}, Python {python}, seed {seed}"
     metadata = {"assay.capsule": "1", "generator": generator, "cases": json.dumps(forms, sort_keys=True)}
     with open(path, "wb") as file:
         file.write(stable(save(tensors, metadata)))

@@ -137,8 +137,7 @@ impl Operands for Record {
 
     fn out(self, name: &str, dtype: DType, shape: &[usize], packing: Packing) -> Self {
         let layout = packed(dtype, shape, packing);
-        let bytes = vec![PADDING; buffer_len(&layout, packing)];
-        self.operand(name, Role::Output, layout, bytes)
+        self.blank(name, layout, vec![PADDING; buffer_len(&layout, packing)])
     }
 
     fn out_holding(self, name: &str, dtype: DType, shape: &[usize], dense: &[u8], packing: Packing) -> Self {

@@ -1,7 +1,29 @@
 //! The conformance suite of Assay: cases, comparison, reports.
 //!
+//! * [`name`]: what a case is called, which is also how it is run again.
+//! * [`ops`]: the cases of each op, one file per stem; [`family`] is what such a file provides.
+//! * [`trial`]: one case under way: runs, checks, findings. [`target`] is the backend under test.
+//! * [`data`]: seeded data.
+//! * [`suite`]: all cases. [`sweep`] runs many over [`worker`] processes, [`stream`] adds random ones, [`shrink`] makes failing
+//!   ones smaller, [`expectations`] knows the known failures, [`report`] says what became of them.
+//! * [`backends`]: what this machine has.
 //! * [`capsule`]: ops with their data in files that anyone can open.
 #![forbid(unsafe_code)]
 
+pub mod backends;
 pub mod capsule;
+pub mod data;
+pub mod expectations;
+pub mod family;
 pub mod file;
+pub mod name;
+pub mod ops;
+pub mod outcome;
+pub mod report;
+pub mod shrink;
+pub mod stream;
+pub mod suite;
+pub mod sweep;
+pub mod target;
+pub mod trial;
+pub mod worker;

@@ -4,6 +4,8 @@
 //! has `reference/vocab`, every recorded text is encoded, compared and decoded back; without it the
 //! trial says so and checks nothing.
 
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
 use std::fs;
 use std::path::PathBuf;
 

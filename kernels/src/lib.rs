@@ -18,6 +18,7 @@ mod backend;
 pub mod decor;
 mod dtype;
 mod error;
+mod extended;
 mod numerics;
 pub mod ops;
 pub mod quant;
@@ -30,7 +31,7 @@ pub use backend::{
 };
 pub use dtype::{DType, UnknownDType};
 pub use error::{Check, DeviceError, Error, OpError};
-pub use numerics::{Activations, Depth, Float, Growth, Numerics};
+pub use numerics::{Activations, Depth, Float, Growth, Numerics, Weights};
 pub use ops::{Op, OpForm, OperandRef, Rebind, Role, Stem, Valid};
 pub use record::{BindError, Record, RecordOperand};
 pub use tensor::{Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};

@@ -33,7 +33,7 @@ impl Float {
     /// Smallest positive number, which is also twice the largest error of a rounding that underflows.
     pub const fn smallest(self) -> f64 {
         match self {
-            Float::F64 => 4.940_656_458_412_465e-324,
+            Float::F64 => f64::from_bits(1),
             Float::F32 => 1.401_298_464_324_817e-45,
             Float::F16 => 5.960_464_477_539_063e-8,
             Float::BF16 => 9.183_549_615_799_121e-41,
@@ -78,11 +78,28 @@ impl Depth {
 pub enum Activations {
     /// They enter as they are.
     Exact,
-    /// Each block of `block` values is rounded to 8-bit integers times a scale of `max|x| / 127`.
+    /// Each is rounded to nearest in a shorter format, subnormals kept: the operands of a matrix core.
+    Rounded(Float),
+    /// Each block of `block` values of a row, counted from its first, is rounded to integers in −127..=127 times a scale of
+    /// `max|x| / 127`. The scale and the quotients are computed in f32.
     Int8 {
         /// Values that share a scale.
         block: usize,
+        /// Format in which the scale is kept.
+        scale: Float,
     },
+}
+
+/// What happens to the weights before a matrix product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Weights {
+    /// Each is decoded to the f32 that its format's page states.
+    Decoded,
+    /// Each is decoded and then rounded to nearest in a shorter format, subnormals kept: the operands of a matrix core.
+    Rounded(Float),
+    /// They are not decoded one by one: codes, scales and offsets of a block are multiplied and summed apart, as in
+    /// `d·Σcode·x + m·Σx`. Needs an accumulator of f32 or wider, in which every product of a scale with codes is exact.
+    Factored,
 }
 
 /// Whether a bound covers the worst case or estimates the usual one.
@@ -103,6 +120,8 @@ pub struct Numerics {
     pub depth: Depth,
     /// Treatment of the activations of a matrix product.
     pub activations: Activations,
+    /// Treatment of the weights of a matrix product.
+    pub weights: Weights,
     /// Format in which the angle of RoPE is formed before its sine and cosine are taken.
     pub angle: Float,
     /// Largest error of an elementary function (`exp`, `tanh`, `erf`, `sin`, `cos`, `1/√x`, division), in units of
@@ -118,6 +137,7 @@ impl Numerics {
         accumulator: Float::F64,
         depth: Depth::Any,
         activations: Activations::Exact,
+        weights: Weights::Decoded,
         angle: Float::F64,
         function_ulps: 1.0,
         growth: Growth::Worst,
@@ -171,6 +191,8 @@ impl Numerics {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "the constants are exact")]
+
     use super::*;
 
     #[test]

@@ -19,6 +19,8 @@ pub struct RecordOperand {
     pub layout: Layout,
     /// Content of the buffer before the op.
     pub bytes: Vec<u8>,
+    /// True for an output of whose content the op must not depend; `bytes` is arbitrary then.
+    pub blank: bool,
 }
 
 /// An op with its parameters and operands, in host memory.
@@ -50,6 +52,9 @@ pub enum BindError {
         /// What the parser said.
         why: String,
     },
+    /// A parameter that the op does not have.
+    #[error("parameter '{0}' is not one of this op's")]
+    UnknownParam(String),
     /// An operand that the op does not have, or has in another role.
     #[error("operand '{0}' is not one of this op's, or not in this role")]
     UnknownOperand(String),
@@ -86,8 +91,28 @@ impl Record {
                 .unwrap_or_default(),
             Role::Input | Role::Output => Vec::new(),
         });
-        self.operands.push(RecordOperand { name: name.into(), role, layout, bytes });
+        self.operands.push(RecordOperand { name: name.into(), role, layout, bytes, blank: false });
         self
+    }
+
+    /// Adds an output of whose `content` the op must not depend.
+    #[must_use]
+    pub fn blank(self, name: &str, layout: Layout, content: Vec<u8>) -> Self {
+        let mut record = self.operand(name, Role::Output, layout, content);
+        if let Some(last) = record.operands.last_mut() {
+            last.blank = true;
+        }
+        record
+    }
+
+    /// The same op with other content in its blank outputs.
+    #[must_use]
+    pub fn refilled(&self, mut content: impl FnMut(usize) -> Vec<u8>) -> Self {
+        let mut record = self.clone();
+        for operand in record.operands.iter_mut().filter(|o| o.blank) {
+            operand.bytes = content(operand.bytes.len());
+        }
+        record
     }
 
     /// Stores an op; `content` tells what a buffer holds.
@@ -136,6 +161,10 @@ impl Record {
                 .collect(),
         };
         let op = Op::bind(self.stem, &self.params, &mut bag)?;
+        let known = op.params();
+        if let Some(unknown) = self.params.keys().find(|name| !known.contains_key(*name)) {
+            return Err(BindError::UnknownParam(unknown.clone()));
+        }
         match bag.slots.into_iter().find(|s| s.buffer.is_some()) {
             Some(left) => Err(BindError::UnknownOperand(left.operand.name.clone())),
             None => Ok(op),

@@ -31,8 +31,8 @@ pub struct Layout {
 impl Layout {
     /// A dense row-major tensor at byte 0.
     ///
-    /// Takes at most [`MAX_RANK`] dimensions; further ones are ignored by construction sites that
-    /// pass arrays, so a longer slice is a bug of the caller and is refused as rank by every op.
+    /// More than [`MAX_RANK`] dimensions cannot be held: such a layout keeps its rank, has no size, and is refused by
+    /// every op.
     pub fn contiguous(dtype: DType, shape: &[usize]) -> Self {
         let mut strides = [1usize; MAX_RANK];
         for axis in (0..shape.len().min(MAX_RANK).saturating_sub(1)).rev() {
@@ -42,12 +42,14 @@ impl Layout {
     }
 
     /// A tensor with the given strides, in elements, at byte 0.
+    ///
+    /// A dimension for which no stride is given has stride 0, which every op refuses in the innermost dimension.
     pub fn strided(dtype: DType, shape: &[usize], strides: &[usize]) -> Self {
         let mut layout =
             Layout { dtype, rank: shape.len(), shape: [1; MAX_RANK], strides: [1; MAX_RANK], offset: 0 };
-        for (axis, (&extent, &stride)) in shape.iter().zip(strides).enumerate().take(MAX_RANK) {
+        for (axis, &extent) in shape.iter().enumerate().take(MAX_RANK) {
             layout.shape[axis] = extent;
-            layout.strides[axis] = stride;
+            layout.strides[axis] = strides.get(axis).copied().unwrap_or(0);
         }
         layout
     }
@@ -96,11 +98,14 @@ impl Layout {
 
     /// Number of elements, if it fits.
     pub fn elements(&self) -> Option<usize> {
+        if self.rank > MAX_RANK {
+            return None;
+        }
         self.shape().iter().try_fold(1usize, |n, &d| n.checked_mul(d))
     }
 
-    /// Bytes of the buffer that the tensor spans, first to one past the last; `None` on overflow or
-    /// where a row does not consist of whole blocks.
+    /// Bytes of the buffer that the tensor spans, first to one past the last; `None` on overflow, for a rank
+    /// beyond [`MAX_RANK`], for an empty tensor, and where a row does not consist of whole blocks.
     pub fn byte_range(&self) -> Option<Range<usize>> {
         self.elements()?;
         let (outer, inner) = self.shape().split_at(self.rank.min(MAX_RANK).saturating_sub(1));
@@ -198,6 +203,7 @@ struct StoredLayout {
     offset: usize,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(n: &usize) -> bool {
     *n == 0
 }
@@ -378,6 +384,18 @@ mod tests {
         assert_eq!(Layout::contiguous(DType::F32, &[1 << 33, 1 << 33]).byte_range(), None);
         assert_eq!(Layout::contiguous(DType::Q4_0, &[2, 33]).byte_range(), None);
         assert_eq!(Layout::contiguous(DType::F32, &[2]).at(usize::MAX - 3).byte_range(), None);
+    }
+
+    #[test]
+    fn a_rank_that_cannot_be_held_has_no_size() {
+        let five = Layout::contiguous(DType::F32, &[1, 2, 3, 4, 5]);
+        assert_eq!((five.rank(), five.elements(), five.byte_range()), (5, None, None));
+    }
+
+    #[test]
+    fn a_dimension_without_a_stride_keeps_its_extent() {
+        let layout = Layout::strided(DType::F32, &[2, 3], &[3]);
+        assert_eq!((layout.shape(), layout.strides()), (&[2, 3][..], &[3, 0][..]));
     }
 
     #[test]

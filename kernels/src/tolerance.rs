@@ -41,14 +41,19 @@ pub struct Worst {
     /// Position in the tensor.
     pub index: Vec<usize>,
     /// What the backend computed.
+    #[serde(with = "crate::extended")]
     pub got: f64,
     /// What the oracle computed.
+    #[serde(with = "crate::extended")]
     pub want: f64,
     /// Largest permissible difference.
+    #[serde(with = "crate::extended")]
     pub bound: f64,
     /// Difference in units in the last place of the output's type at `want`.
+    #[serde(with = "crate::extended")]
     pub ulps: f64,
     /// Difference divided by bound; infinite where the bound is 0 and the difference is not.
+    #[serde(with = "crate::extended")]
     pub share: f64,
 }
 
@@ -331,6 +336,13 @@ mod tests {
         got[40] = 1; // scale 0, so the decoded values are equal
         let verdict = Expected::Bits(want).judge(&layout, &got);
         assert_eq!((verdict.outside, verdict.worst.unwrap().index), (32, vec![1, 0]));
+    }
+
+    #[test]
+    fn a_verdict_survives_json_whatever_its_numbers() {
+        let verdict = judge(&within(&[1.0, 2.0], 0.0), &[1.0, f32::INFINITY]);
+        let json = serde_json::to_string(&verdict).unwrap();
+        assert_eq!(serde_json::from_str::<Verdict>(&json).unwrap(), verdict, "{json}");
     }
 
     #[test]

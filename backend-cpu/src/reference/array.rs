@@ -35,6 +35,16 @@ fn decoded(view: &View<'_, HostBuffer>) -> ArrayD<f32> {
     ArrayD::from_shape_vec(IxDyn(view.layout.shape()), values).expect("as many values as the shape says")
 }
 
+/// A tensor rounded to `dtype`, which has an encoder: the bytes of its elements in row-major order.
+pub(super) fn encoded(view: &View<'_, HostBuffer>, dtype: DType) -> Vec<u8> {
+    let array = array::<IxDyn>(view);
+    let values = array.as_standard_layout();
+    let mut bytes = vec![0; dtype.bytes_of(values.len()).expect("validation has checked the blocks")];
+    let values = values.as_slice().expect("standard layout is a slice");
+    quant::encode_row(dtype, values, &mut bytes).expect("whole blocks of a format with an encoder");
+    bytes
+}
+
 /// One row (innermost dimension) of a tensor of any weight format, decoded into `row`.
 pub(super) fn decode_row(view: &View<'_, HostBuffer>, index: &[usize], row: &mut [f32]) {
     let layout = &view.layout;

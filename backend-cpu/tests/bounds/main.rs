@@ -4,7 +4,11 @@
 //! implementation that leaves out one term of an exact case falls outside. A bound that is too tight fails the first,
 //! one that is too loose the second.
 
+mod correctly_rounded;
+mod gelu_mul;
 mod rms_norm;
+mod silu_mul;
+mod softmax;
 
 use backend_cpu::HostBuffer;
 use backend_cpu::reference::{Reference, oracle};

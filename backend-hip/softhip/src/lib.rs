@@ -2,3 +2,6 @@
 
 pub mod isa;
 pub mod memory;
+pub mod object;
+pub mod report;
+pub mod sched;

@@ -1,7 +1,7 @@
 //! Reading GGUF files without trusting them.
 //!
 //! [`Gguf::open`] maps the file, walks its header with every count, length, offset and extent compared
-//! with the file's size ([`header`]), joins the parts of a split model ([`split`]), and hands out
+//! with the file's size (`header`), joins the parts of a split model (`split`), and hands out
 //! typed metadata ([`Metadata`]) and the directory ([`Tensor`]). Weights are never copied: a
 //! tensor is a range of a mapping with shared ownership.
 //!

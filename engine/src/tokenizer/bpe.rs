@@ -30,9 +30,10 @@ impl Bpe {
     pub(super) fn read(meta: &Metadata, vocab: &Vocab, pre: PreTokenizer) -> Result<Self, TokenizerError> {
         let alphabet = ByteText::new();
         let mut symbols = Symbols { vocab, extra: HashMap::new() };
-        let mut merges = HashMap::new();
+        let list = meta.strings("tokenizer.ggml.merges")?;
+        let mut merges = HashMap::with_capacity(list.len());
         let mut joint = String::new();
-        for (rank, (index, text)) in (0_u32..).zip(meta.strings("tokenizer.ggml.merges")?.enumerate()) {
+        for (rank, (index, text)) in (0_u32..).zip(list.enumerate()) {
             let (left, right) =
                 split_merge(text).ok_or_else(|| TokenizerError::Merge { index, text: text.to_owned() })?;
             joint.clear();

@@ -1,8 +1,8 @@
 //! Tokenizers from the file: ids from text and text from ids.
 //!
-//! `tokenizer.ggml.model` decides: `llama` is SentencePiece-style with byte fallback ([`sentence_piece`]),
-//! `gpt2` byte-level BPE ([`bpe`]) behind one of the pre-tokenizers in [`pre`]. Both merge with the same
-//! heap ([`merge`]). Special tokens are cut out of the text first ([`special`]); [`StreamDecoder`] turns
+//! `tokenizer.ggml.model` decides: `llama` is SentencePiece-style with byte fallback (`sentence_piece`),
+//! `gpt2` byte-level BPE (`bpe`) behind one of the pre-tokenizers in `pre`. Both merge with the same
+//! heap (`merge`). Special tokens are cut out of the text first (`special`); [`StreamDecoder`] turns
 //! ids into text as they come.
 //!
 //! Behaviour follows llama.cpp, with three differences: decoding gives back exactly the text that

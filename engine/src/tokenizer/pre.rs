@@ -113,12 +113,16 @@ mod tests {
     use super::*;
 
     fn words(name: &str, text: &str) -> Vec<String> {
+        words_of(&PreTokenizer::named(Some(name)).unwrap(), text)
+    }
+
+    fn words_of(pre: &PreTokenizer, text: &str) -> Vec<String> {
         let mut out = Vec::new();
         let collect = |w: &str| {
             out.push(w.to_owned());
             Ok::<(), ()>(())
         };
-        PreTokenizer::named(Some(name)).unwrap().words(text, collect).unwrap();
+        pre.words(text, collect).unwrap();
         assert_eq!(out.concat(), text);
         out
     }
@@ -175,5 +179,25 @@ mod tests {
     fn unknown_name_is_refused_with_the_known_ones() {
         let error = PreTokenizer::named(Some("tekken")).unwrap_err().to_string();
         assert!(error.contains("'tekken'") && error.contains("smollm"), "{error}");
+    }
+
+    /// The published patterns, look-ahead included, on an engine that has look-ahead.
+    #[test]
+    fn words_are_those_of_the_published_patterns() {
+        let gpt2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+";
+        let llama = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
+        let qwen = llama.replace(r"\p{N}{1,3}", r"\p{N}");
+        let alphabet: Vec<char> = "aZé中 \u{a0}\t\n\r'sStLlvVeErm12½.,!$🦙\u{301}".chars().collect();
+        let mut rng = crate::rng::Rng::new(5);
+        for (name, pattern) in [("gpt-2", gpt2), ("llama-bpe", llama), ("qwen2", &qwen)] {
+            let published = fancy_regex::Regex::new(pattern).unwrap();
+            let pre = PreTokenizer::named(Some(name)).unwrap();
+            for _ in 0..4000 {
+                let mut pick = |n: usize| usize::try_from(rng.next_u64() % n as u64).unwrap();
+                let text: String = (0..pick(24)).map(|_| alphabet[pick(alphabet.len())]).collect();
+                let want: Vec<&str> = published.find_iter(&text).map(|m| m.unwrap().as_str()).collect();
+                assert_eq!(words_of(&pre, &text), want, "{name}: {text:?}");
+            }
+        }
     }
 }

@@ -128,7 +128,8 @@ impl Vocab {
                 vocab.kinds[id as usize] = TokenKind::Control;
             }
         }
-        let bad_byte = |&(_, text, kind): &(u32, &str, TokenKind)| kind == TokenKind::Byte && byte_of(text).is_none();
+        let bad_byte =
+            |&(_, text, kind): &(u32, &str, TokenKind)| kind == TokenKind::Byte && byte_of(text).is_none();
         if let Some((id, text, _)) = vocab.iter().find(bad_byte) {
             return Err(TokenizerError::ByteToken { id, text: text.to_owned() });
         }

@@ -3,6 +3,7 @@
 //! Counts, offsets and types can be overridden one by one, so that a test states only its defect.
 
 #![allow(dead_code, reason = "each test binary uses its own part of the builder")]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use kernels::DType;
 

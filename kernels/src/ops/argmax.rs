@@ -1,4 +1,33 @@
 //! Index of the largest element of each row.
+//!
+//! # Formula
+//!
+//! `out[r] = min { i : x[r, i] = max_j x[r, j] }`
+//!
+//! # Operands
+//!
+//! | operand | type | shape | |
+//! |---|---|---|---|
+//! | `x` | f32 | `[rows, n]` | |
+//! | `out` | `u32` | `[rows]` | |
+//!
+//! # Errors
+//!
+//! `out` not as long as `x` has rows; `n` beyond `u32`.
+//!
+//! # Bound
+//!
+//! None: equal integers. Comparing rounds nothing.
+//!
+//! # Edge cases
+//!
+//! * Of equal elements the one with the lowest index counts. `−0` equals `+0`.
+//! * Infinities are ordinary: `+∞` is above every number, and a row of `−∞` alone gives 0.
+//! * NaN, of either sign, is below every number, `−∞` included. A row of NaN alone gives 0.
+//!
+//! # References
+//!
+//! ggml's `GGML_OP_ARGMAX`, which leaves NaN open; greedy decoding is this op on a row of logits.
 
 use super::{Checker, operands};
 use crate::{Buffer, Check, DType, OpError, View, ViewMut};

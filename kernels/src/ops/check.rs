@@ -109,18 +109,19 @@ impl Checker {
         Ok(())
     }
 
-    /// Each outer stride covers everything inside it.
+    /// No two elements coincide: with the dimensions in the order of their strides, each stride reaches past everything
+    /// that the smaller ones span.
     fn distinct(&self, operand: &'static str, layout: &Layout) -> Result<(), OpError> {
+        let mut axes: Vec<_> = (0..layout.rank()).rev().filter(|&axis| layout.dim(axis) > 1).collect();
+        axes.sort_by_key(|&axis| layout.stride(axis));
         let mut span = 1usize;
-        for axis in (0..layout.rank()).rev() {
-            if layout.dim(axis) > 1 && layout.stride(axis) < span {
+        for axis in axes {
+            if layout.stride(axis) < span {
                 let want =
                     format!("stride of dimension {axis} at least {span}, so that no two elements coincide");
                 return Err(self.error(operand, Check::Stride, want, layout.stride(axis)));
             }
-            span = span.max(
-                layout.dim(axis).saturating_sub(1).saturating_mul(layout.stride(axis)).saturating_add(span),
-            );
+            span = (layout.dim(axis) - 1).saturating_mul(layout.stride(axis)).saturating_add(span);
         }
         Ok(())
     }
@@ -156,7 +157,7 @@ impl Checker {
         Err(self.error(operand, Check::Shape, want, format!("{:?}", layout.shape())))
     }
 
-    /// Indices: `len` of them, each below `limit`.
+    /// Indices: `len` of them, each known to the host and below `limit`.
     pub(crate) fn indices<B: Buffer>(
         &self,
         operand: &'static str,
@@ -167,6 +168,10 @@ impl Checker {
     ) -> Result<(), OpError> {
         self.input(operand, &indices.view, &[DType::U32], 1)?;
         self.dim(operand, &indices.view.layout, 0, len, "one per row")?;
+        if indices.values.len() != len {
+            let want = format!("{len} values known to the host");
+            return Err(self.error(operand, Check::Index, want, indices.values.len()));
+        }
         let mut values = indices.values.iter().enumerate();
         if let Some((at, value)) = values.find(|(_, v)| **v as usize >= limit) {
             let want = format!("below {limit} ({what})");

@@ -1,4 +1,33 @@
 //! Copy of a tensor, of any type, between any strides.
+//!
+//! # Formula
+//!
+//! `out[r, i] = x[r, i]`, byte for byte.
+//!
+//! # Operands
+//!
+//! | operand | type | shape | |
+//! |---|---|---|---|
+//! | `x` | any, `u32` included | `[rows, n]` | |
+//! | `out` | the type of `x` | `[rows, n]` | |
+//!
+//! # Errors
+//!
+//! `out` of another type or shape than `x`; a row or a stride that is not whole blocks.
+//!
+//! # Bound
+//!
+//! None: equal bytes. Only a NaN of a plain float may change its payload on the way.
+//!
+//! # Edge cases
+//!
+//! * The rows of either side may lie apart. Padding between the rows of `out` is not written.
+//! * The rows of `x` may overlap, or be one row again and again (stride 0); those of `out` may not.
+//! * Quantised blocks are copied as they are: an unused bit pattern stays what it is.
+//!
+//! # References
+//!
+//! ggml's `GGML_OP_CPY` between tensors of one type.
 
 use super::{Checker, operands};
 use crate::{Buffer, DType, OpError, View, ViewMut};

@@ -1,4 +1,36 @@
 //! Decoding of a weight format to f32.
+//!
+//! # Formula
+//!
+//! `out[r, i] = decode(x)[r, i]`, where the page of each format in [`quant`](crate::quant) says what its bytes decode to.
+//!
+//! # Operands
+//!
+//! | operand | type | shape | |
+//! |---|---|---|---|
+//! | `x` | any weight format | `[rows, n]` | `n` fills whole blocks |
+//! | `out` | f32 | `[rows, n]` | |
+//!
+//! # Errors
+//!
+//! `x` of `u32`; `n` not a multiple of the block length; `out` not shaped as `x`.
+//!
+//! # Bound
+//!
+//! None: equal bits. Every format decodes by exact products and at most one rounding per value, so that a fused
+//! multiply-add gives the same f32 as a separate one. See [`quant`](crate::quant), *Exactness*.
+//!
+//! # Edge cases
+//!
+//! * Every byte pattern is a block. An infinite or NaN scale decodes to infinities and NaN in its own block only; which
+//!   NaN is free.
+//! * The sign of a zero counts.
+//! * Subnormal results, which only f32, bf16 and mxfp4 hold, are kept.
+//! * f32 is copied.
+//!
+//! # References
+//!
+//! `dequantize_row_*` in ggml's `ggml-quants.c`; `gguf.quants.dequantize` of the Python package `gguf`.
 
 use super::{Checker, operands};
 use crate::{Buffer, DType, OpError, View, ViewMut};

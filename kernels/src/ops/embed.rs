@@ -1,4 +1,34 @@
 //! Row lookup in a table, with decoding of quantised rows.
+//!
+//! # Formula
+//!
+//! `out[r, i] = decode(table)[ids[r], i]`
+//!
+//! # Operands
+//!
+//! | operand | type | shape | |
+//! |---|---|---|---|
+//! | `table` | any weight format | `[vocab, n]` | `n` fills whole blocks |
+//! | `ids` | `u32` | `[rows]` | known to the host |
+//! | `out` | f32 | `[rows, n]` | |
+//!
+//! # Errors
+//!
+//! An id that is not below `vocab`; not one id per row of `out`; rows of `out` not as long as those of `table`.
+//!
+//! # Bound
+//!
+//! None: equal bits, as for [`dequantize`](super::dequantize).
+//!
+//! # Edge cases
+//!
+//! * Ids may repeat and come in any order.
+//! * NaN and infinities of a row appear where it is chosen and nowhere else; a row that is not chosen is not looked at.
+//! * The rows of `table` may lie apart: its stride counts, not its length, and padding between rows is not read.
+//!
+//! # References
+//!
+//! ggml's `GGML_OP_GET_ROWS`.
 
 use super::{Checker, operands};
 use crate::{Buffer, DType, Indices, OpError, View, ViewMut};

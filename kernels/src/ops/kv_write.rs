@@ -1,4 +1,44 @@
 //! Stores keys and values of new tokens in the cache.
+//!
+//! # Formula
+//!
+//! `k_cache[seqs[r], positions[r], h, ·] = encode(k[r, h, ·])` for every row `r` and head `h`, and the same for `v`.
+//!
+//! `encode` is that of the cache's type: the f32 itself; the nearest f16, ties to even; or blocks of [`q8_0`](crate::quant::q8_0)
+//! along the head. The op is bitwise.
+//!
+//! # Operands
+//!
+//! | operand | type | shape | |
+//! |---|---|---|---|
+//! | `k`, `v` | f32 | `[rows, kv_heads, head_dim]` | |
+//! | `seqs` | u32 | `[rows]` | each below the sequences of the cache |
+//! | `positions` | u32 | `[rows]` | each below the slots of the cache |
+//! | `k_cache`, `v_cache` | f32, f16 or `q8_0` | `[seqs, slots, kv_heads, head_dim]` | of one shape, each of its own type |
+//!
+//! The slot of a token is its position in its sequence. A `q8_0` cache needs a `head_dim` that is a multiple of 32; a block
+//! never spans two heads.
+//!
+//! # Errors
+//!
+//! `v` not shaped as `k`, or `v_cache` not as `k_cache`; heads or `head_dim` of the cache other than those of `k`; a sequence or a
+//! position past the end of the cache; two rows with the same slot of the same sequence, whose order would decide.
+//!
+//! # Bound
+//!
+//! None: each byte of the cache is either that of `encode` or what it was before.
+//!
+//! # Edge cases
+//!
+//! * Slots that no row names keep their bytes. So does padding between slots, heads and sequences of a strided cache.
+//! * f16: magnitudes from 65520 on become infinite; subnormals are kept; a NaN stays a NaN.
+//! * `q8_0`: a head of zeros has scale 0 and codes 0. NaN and infinities are encoded as the format's page says, and stay
+//!   in their block.
+//! * Rows may come in any order and belong to any mixture of sequences.
+//!
+//! # References
+//!
+//! llama.cpp stores its cache by `ggml_set_rows`, with the same conversions.
 
 use std::collections::HashMap;
 
@@ -16,7 +56,7 @@ pub struct KvWrite<'a, B> {
     pub seqs: Indices<'a, B>,
     /// Slot of each row in its sequence, `u32[rows]`.
     pub positions: Indices<'a, B>,
-    /// Keys so far, f32, f16 or q8_0 `[seqs, slots, kv_heads, head_dim]`.
+    /// Keys so far, f32, f16 or `q8_0` `[seqs, slots, kv_heads, head_dim]`.
     pub k_cache: ViewMut<'a, B>,
     /// Values so far, of the shape of `k_cache`.
     pub v_cache: ViewMut<'a, B>,

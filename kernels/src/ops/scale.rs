@@ -1,7 +1,43 @@
 //! Product of a tensor with a number.
+//!
+//! # Formula
+//!
+//! `out[r, i] = factor · x[r, i]`
+//!
+//! # Operands
+//!
+//! | operand | type | shape | |
+//! |---|---|---|---|
+//! | `x` | f32 | `[rows, n]` | or in place |
+//! | `out` | f32 | `[rows, n]` | |
+//! | `factor` | f32 | | finite; zero and negative ones too |
+//!
+//! # Errors
+//!
+//! `factor` NaN or infinite; `out` not shaped as `x`.
+//!
+//! # Bound
+//!
+//! Zero, against the f32 nearest to the exact product (ties to even): one product of two f32, as in
+//! [`mul`](super::mul). In particular a division by `1/factor` does not conform, for it rounds twice, and a denormal
+//! result is not zero.
+//!
+//! # Edge cases
+//!
+//! * `factor = 1` copies, `factor = −1` flips signs, both bit for bit for numbers.
+//! * `factor = 0` gives zeros with the signs of `x`, and NaN where `x` is NaN or infinite: it is no way to clear memory that
+//!   holds garbage. [`fill`](super::fill) is.
+//! * A product of at least `2^128 − 2^103` in magnitude is an infinity.
+//! * In place, `out` is read before it is written, element by element.
+//!
+//! # References
+//!
+//! IEEE 754-2019, 5.4.1. ggml's `GGML_OP_SCALE` without its added constant.
 
 use super::{Checker, operands};
 use crate::{Buffer, DType, OpError, Source, ViewMut};
+
+pub use super::add::Element;
 
 /// `out = factor · x`.
 #[derive(Debug)]
@@ -23,22 +59,5 @@ impl<B: Buffer> Scale<'_, B> {
         checker.input("x", &x, &[DType::F32], 2)?;
         checker.same_shape("out", &self.out.layout, "x", &x.layout)?;
         checker.param("factor", self.factor.is_finite(), "finite", self.factor)
-    }
-}
-
-/// An element of the exact result.
-#[derive(Clone, Copy, Debug)]
-pub struct Element {
-    /// Its value.
-    pub y: f64,
-}
-
-impl crate::Judged for Element {
-    fn value(&self) -> f64 {
-        self.y
-    }
-
-    fn bound(&self, _numerics: &crate::Numerics) -> f64 {
-        0.0
     }
 }

@@ -405,7 +405,7 @@ pub struct Ds {
     pub offset0: u8,
     /// High 8 bits; the second offset of a two-address instruction.
     pub offset1: u8,
-    /// Address the global data share instead of LDS.
+    /// Global wave sync (`ds_gws_*`).
     pub gds: bool,
 }
 

@@ -1,8 +1,10 @@
 //! The gfx942 instruction set: tables, decoder and printer.
 
+pub mod coverage;
 mod decode;
 pub mod inst;
 pub mod op;
+mod print;
 pub mod table;
 
 pub use decode::{DecodeError, decode};

@@ -1,13 +1,13 @@
 //! The checks of the door: every byte of every active lane, before any of them is touched.
 
 use super::allocation::Allocation;
-use super::blocks::pieces;
+use super::blocks::{BLOCK, mask, pieces};
 use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};
 use super::group::Group;
 use super::launch::LaunchMemory;
-use super::place::Place;
+use super::place::{Place, Places};
 use super::refusal;
-use super::shadow::{Conflict, Touch};
+use super::shadow::Conflict;
 use super::wave::{Run, WAVE, WaveAccess, lanes};
 
 impl LaunchMemory {
@@ -27,8 +27,7 @@ impl LaunchMemory {
         if !self.checks.races {
             return Ok(());
         }
-        let touches = pieces(offset, len).map(|(block, mask)| Touch { kind, block, mask, pc });
-        allocation.shadow.record(&self.order, group, touches)
+        allocation.shadow.record(&self.order, group, kind, pc, pieces(offset, len))
     }
 
     /// Checks a contiguous access. `None`: something is wrong, and the check by lanes will say what.
@@ -43,7 +42,7 @@ impl LaunchMemory {
         let len = run.len(access.bytes);
         let Some((allocation, offset)) = self.space.resolve(run.address, len) else { return Ok(None) };
         let permitted = kind == AccessKind::Read || allocation.writable;
-        let aligned = run.address.is_multiple_of(u64::from(access.align));
+        let aligned = run.address & u64::from(access.align - 1) == 0;
         let readable = kind == AccessKind::Write || self.initialised(allocation, offset, len);
         if !(permitted && aligned && readable) {
             return Ok(None);
@@ -57,34 +56,95 @@ impl LaunchMemory {
         Ok(Some(Place { allocation, offset }))
     }
 
-    /// Checks an access lane by lane, and finds each active lane's place.
-    pub(super) fn check_lanes<'a>(
-        &'a self,
+    /// Checks any access, and finds the active lanes' places.
+    pub(super) fn check(
+        &self,
+        group: &mut Group,
+        kind: AccessKind,
+        access: &WaveAccess<'_>,
+    ) -> Result<Places<'_>, Box<LaneFault>> {
+        let addresses = access.materialise();
+        if let Some(allocation) = self.check_scattered(group, kind, access, &addresses)? {
+            return Ok(Places::Together { allocation, addresses });
+        }
+        let mut places = [None; WAVE];
+        for lane in lanes(access.exec) {
+            let place = self.place(kind, access, addresses[lane]).map_err(|fault| lane_fault(lane, fault))?;
+            places[lane] = Some(place);
+            let race = self.race(group, place.allocation, access.touch(kind), place.offset, u64::from(access.bytes), access.pc);
+            race.map_err(|conflict| {
+                let fault =
+                    refusal::race(place.allocation, conflict, kind, addresses[lane], u64::from(access.bytes));
+                lane_fault(lane, fault)
+            })?;
+        }
+        Ok(Places::Apart(places))
+    }
+
+    /// Checks an access whose lanes are all within one allocation. `None`: they are not, or something is wrong.
+    fn check_scattered(
+        &self,
         group: &mut Group,
         kind: AccessKind,
         access: &WaveAccess<'_>,
         addresses: &[u64; WAVE],
-        places: &mut [Option<Place<'a>>; WAVE],
-    ) -> Result<(), Box<LaneFault>> {
+    ) -> Result<Option<&Allocation>, Box<LaneFault>> {
+        let size = u64::from(access.bytes);
+        let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
         for lane in lanes(access.exec) {
-            let place = self.place(kind, access, addresses[lane]).map_err(|fault| lane_fault(lane, fault))?;
-            places[lane] = Some(place);
+            let address = addresses[lane];
+            low = low.min(address);
+            high = high.max(address);
+            bits |= address;
         }
-        if self.checks.races {
-            self.race_lanes(group, kind, access, addresses, places)?;
+        let whole = self.space.resolve(low, high.wrapping_sub(low).saturating_add(size));
+        let Some((allocation, _)) = whole.filter(|_| access.exec != 0) else { return Ok(None) };
+        let permitted = kind == AccessKind::Read || allocation.writable;
+        if !permitted || bits & u64::from(access.align - 1) != 0 {
+            return Ok(None);
         }
-        Ok(())
+
+        let reads_checked = kind != AccessKind::Write && self.checks.uninitialised;
+        if !reads_checked && !self.checks.races {
+            return Ok(Some(allocation));
+        }
+        let mut blocks = group.take_scratch();
+        let mut add = |block, mask| match blocks.last_mut() {
+            Some((last, bits)) if *last == block => *bits |= mask,
+            _ => blocks.push((block, mask)),
+        };
+        for lane in lanes(access.exec) {
+            let offset = addresses[lane] - allocation.base;
+            let (block, first) = (offset / BLOCK, offset % BLOCK);
+            add(block, mask(first, size));
+            if first + size > BLOCK {
+                add(block + 1, mask(0, first + size - BLOCK));
+            }
+        }
+        let readable = !reads_checked || blocks.iter().all(|&(block, mask)| allocation.init.has(block, mask));
+        let mut race = Ok(());
+        if readable && self.checks.races {
+            let touches = blocks.iter().copied();
+            race = allocation.shadow.record(&self.order, group, access.touch(kind), access.pc, touches);
+        }
+        group.put_scratch(blocks);
+        if let Err(conflict) = race {
+            let distance = |lane: &usize| (allocation.base + conflict.offset).wrapping_sub(addresses[*lane]);
+            let lane = lanes(access.exec).find(|lane| distance(lane) < size).unwrap_or(0);
+            let fault = refusal::race(allocation, conflict, kind, addresses[lane], size);
+            return Err(lane_fault(lane, fault));
+        }
+        Ok(readable.then_some(allocation))
     }
 
     /// All checks but races, for one lane.
-    #[inline]
     fn place(&self, kind: AccessKind, access: &WaveAccess<'_>, address: u64) -> Result<Place<'_>, AccessFault> {
         let size = u64::from(access.bytes);
         let Some((allocation, offset)) = self.space.resolve(address, size) else {
             return Err(refusal::unresolved(&self.space, kind, address, size));
         };
         let reads = kind != AccessKind::Write;
-        let reason = if !address.is_multiple_of(u64::from(access.align)) {
+        let reason = if address & u64::from(access.align - 1) != 0 {
             FaultKind::Misaligned { required: u64::from(access.align) }
         } else if kind != AccessKind::Read && !allocation.writable {
             FaultKind::ReadOnly { offset }
@@ -94,49 +154,6 @@ impl LaunchMemory {
             return Ok(Place { allocation, offset });
         };
         Err(refusal::within(allocation, reason, kind, address, size))
-    }
-
-    /// Records the lanes' bytes, neighbours in one block together.
-    fn race_lanes(
-        &self,
-        group: &mut Group,
-        kind: AccessKind,
-        access: &WaveAccess<'_>,
-        addresses: &[u64; WAVE],
-        places: &[Option<Place<'_>>; WAVE],
-    ) -> Result<(), Box<LaneFault>> {
-        let size = u64::from(access.bytes);
-        let touch_kind = if access.atomic { AccessKind::Atomic } else { kind };
-        let mut touches = group.take_scratch();
-        let mut first = 0;
-        while first < WAVE {
-            let Some(start) = places[first] else {
-                first += 1;
-                continue;
-            };
-            touches.clear();
-            let mut next = first;
-            while next < WAVE && places[next].is_none_or(|p| std::ptr::eq(p.allocation, start.allocation)) {
-                for (block, mask) in places[next].into_iter().flat_map(|p| pieces(p.offset, size)) {
-                    match touches.last_mut() {
-                        Some(last) if last.block == block => last.mask |= mask,
-                        _ => touches.push(Touch { kind: touch_kind, block, mask, pc: access.pc }),
-                    }
-                }
-                next += 1;
-            }
-            if let Err(conflict) = start.allocation.shadow.record(&self.order, group, touches.iter().copied()) {
-                let hit = |lane: &usize| {
-                    places[*lane].is_some_and(|p| (p.offset..p.offset + size).contains(&conflict.offset))
-                };
-                let lane = (first..next).find(hit).unwrap_or(first);
-                let fault = refusal::race(start.allocation, conflict, kind, addresses[lane], size);
-                return Err(lane_fault(lane, fault));
-            }
-            first = next;
-        }
-        group.put_scratch(touches);
-        Ok(())
     }
 }
 

@@ -134,6 +134,7 @@ pub struct AllocationInfo {
 #[error("{access} of {size} bytes at {address:#x}: {kind:?}")]
 pub struct AccessFault {
     /// Why.
+    #[serde(flatten)]
     pub kind: FaultKind,
     /// What the access does.
     pub access: AccessKind,

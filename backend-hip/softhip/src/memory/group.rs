@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::fault::AccessKind;
-use super::shadow::Touch;
 
 /// Per workgroup, how much of what it did is known to have happened: all up to this clock.
 type Clocks = HashMap<u32, u32>;
@@ -23,8 +22,8 @@ pub struct Group {
     /// A plain access was recorded since the clock last advanced.
     dirty: bool,
     seen: Clocks,
-    /// Room for the touches of one access.
-    scratch: Vec<Touch>,
+    /// Room for the blocks and masks of one access.
+    scratch: Vec<(u64, u64)>,
 }
 
 impl Group {
@@ -42,13 +41,13 @@ impl Group {
     }
 
     /// An empty list to fill and to give back.
-    pub(super) fn take_scratch(&mut self) -> Vec<Touch> {
+    pub(super) fn take_scratch(&mut self) -> Vec<(u64, u64)> {
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         scratch
     }
 
-    pub(super) fn put_scratch(&mut self, scratch: Vec<Touch>) {
+    pub(super) fn put_scratch(&mut self, scratch: Vec<(u64, u64)>) {
         self.scratch = scratch;
     }
 

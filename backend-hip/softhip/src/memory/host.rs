@@ -65,6 +65,7 @@ pub struct Memory {
     state: Mutex<State>,
     launches: AtomicU32,
     wide: Arc<WideLocks>,
+    seed: u64,
     total: u64,
 }
 
@@ -75,11 +76,27 @@ struct State {
     used: u64,
 }
 
+impl State {
+    fn new(seed: u64) -> Self {
+        Self { space: Arc::new(Space::new()), slots: Slots::new(seed), used: 0 }
+    }
+}
+
 impl Memory {
     /// A device of `total` bytes whose addresses follow from `seed`.
     pub fn new(seed: u64, total: u64) -> Self {
-        let state = State { space: Arc::new(Space::new()), slots: Slots::new(seed), used: 0 };
-        Self { state: Mutex::new(state), launches: AtomicU32::new(0), wide: Arc::new(WideLocks::new()), total }
+        Self {
+            state: Mutex::new(State::new(seed)),
+            launches: AtomicU32::new(0),
+            wide: Arc::new(WideLocks::new()),
+            seed,
+            total,
+        }
+    }
+
+    /// Drops all allocations and forgets that they were.
+    pub fn clear(&self) {
+        *self.state() = State::new(self.seed);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -102,10 +119,10 @@ impl Memory {
         if size > SLOT_BYTES || (!pinned && size > free) {
             return Err(refuse());
         }
-        let slot = if pinned { None } else { Some(state.slots.take().ok_or_else(refuse)?) };
+        let slot = if pinned { None } else { Some(state.slots.take(kind).ok_or_else(refuse)?) };
         let Some(allocation) = Allocation::new(slot, size, kind, site) else {
             if let Some(base) = slot {
-                state.slots.quarantine(base);
+                state.slots.quarantine(kind, base);
             }
             return Err(refuse());
         };
@@ -131,7 +148,7 @@ impl Memory {
         Arc::make_mut(&mut state.space).insert(Arc::new(allocation.tombstone(site)));
         if allocation.kind() != AllocationKind::Pinned {
             state.used -= allocation.size;
-            state.slots.quarantine(address);
+            state.slots.quarantine(allocation.kind(), address);
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! Device memory as one launch sees it: the door through which waves load, store and perform atomics.
 
-use std::sync::Arc;
+use std::sync::{Arc, MutexGuard};
 use std::sync::atomic::{Ordering, fence};
 
 use super::cells::{halves, index};
 use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};
 use super::group::{Group, Order};
-use super::place::placed;
+use super::place::Place;
 use super::space::Space;
 use super::wave::{Lanes, WAVE, WaveAccess, lanes};
 use super::{Checks, WideLocks, refusal};
@@ -54,13 +54,11 @@ impl LaunchMemory {
         {
             place.load_run(run, access.bytes, out);
         } else {
-            let addresses = access.materialise();
-            let mut places = [None; WAVE];
-            self.check_lanes(group, AccessKind::Read, access, &addresses, &mut places)?;
-            for (lane, place) in placed(&places) {
-                let _whole = self.whole(access, addresses[lane]);
+            let places = self.check(group, AccessKind::Read, access)?;
+            places.for_each(access.exec, |lane, place| {
+                let _whole = self.whole(access, place);
                 place.load_lane(lane, access.bytes, out);
-            }
+            });
         }
         if access.atomic {
             fence(Ordering::Acquire);
@@ -83,14 +81,12 @@ impl LaunchMemory {
         {
             place.store_run(run, access.bytes, data);
         } else {
-            let addresses = access.materialise();
-            let mut places = [None; WAVE];
-            self.check_lanes(group, AccessKind::Write, access, &addresses, &mut places)?;
+            let places = self.check(group, AccessKind::Write, access)?;
             self.release(group, access);
-            for (lane, place) in placed(&places) {
-                let _whole = self.whole(access, addresses[lane]);
+            places.for_each(access.exec, |lane, place| {
+                let _whole = self.whole(access, place);
                 place.store_lane(lane, access.bytes, data);
-            }
+            });
         }
         Ok(())
     }
@@ -104,14 +100,12 @@ impl LaunchMemory {
         out: &mut Lanes,
         mut operation: impl FnMut(usize, u32) -> u32,
     ) -> Result<(), Box<LaneFault>> {
-        let addresses = access.materialise();
-        let mut places = [None; WAVE];
-        self.check_lanes(group, AccessKind::Atomic, access, &addresses, &mut places)?;
+        let places = self.check(group, AccessKind::Atomic, access)?;
         self.synchronise(group, access, false, true);
-        for (lane, place) in placed(&places) {
+        places.for_each(access.exec, |lane, place| {
             let cells = &place.allocation.cells;
             out[lane] = cells.update(place.offset, Ordering::AcqRel, |old| operation(lane, old));
-        }
+        });
         self.synchronise(group, access, true, false);
         Ok(())
     }
@@ -124,12 +118,10 @@ impl LaunchMemory {
         out: &mut [u64; WAVE],
         mut operation: impl FnMut(usize, u64) -> u64,
     ) -> Result<(), Box<LaneFault>> {
-        let addresses = access.materialise();
-        let mut places = [None; WAVE];
-        self.check_lanes(group, AccessKind::Atomic, access, &addresses, &mut places)?;
+        let places = self.check(group, AccessKind::Atomic, access)?;
         self.synchronise(group, access, false, true);
-        for (lane, place) in placed(&places) {
-            let _whole = self.wide.lock(addresses[lane]);
+        places.for_each(access.exec, |lane, place| {
+            let _whole = self.wide.lock(place.allocation.base + place.offset);
             let cells = &place.allocation.cells;
             let old = u64::from(cells.load_u32(place.offset))
                 | (u64::from(cells.load_u32(place.offset + 4)) << 32);
@@ -137,7 +129,7 @@ impl LaunchMemory {
             cells.store(place.offset, 4, low);
             cells.store(place.offset + 4, 4, high);
             out[lane] = old;
-        }
+        });
         self.synchronise(group, access, true, false);
         Ok(())
     }
@@ -239,7 +231,7 @@ impl LaunchMemory {
     }
 
     /// Keeps a device-scope access of 8 bytes in one piece.
-    fn whole(&self, access: &WaveAccess<'_>, address: u64) -> Option<std::sync::MutexGuard<'_, ()>> {
-        (access.atomic && access.bytes == 8).then(|| self.wide.lock(address))
+    fn whole(&self, access: &WaveAccess<'_>, place: Place<'_>) -> Option<MutexGuard<'_, ()>> {
+        (access.atomic && access.bytes == 8).then(|| self.wide.lock(place.allocation.base + place.offset))
     }
 }

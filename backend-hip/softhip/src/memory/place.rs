@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::allocation::Allocation;
-use super::wave::{Lanes, Run, WAVE};
+use super::wave::{Lanes, Run, WAVE, lanes};
 
 /// Bytes of an allocation that have passed the checks.
 #[derive(Debug, Clone, Copy)]
@@ -12,9 +12,38 @@ pub(super) struct Place<'a> {
     pub(super) offset: u64,
 }
 
-/// The active lanes with their places.
-pub(super) fn placed<'a>(places: &[Option<Place<'a>>; WAVE]) -> impl Iterator<Item = (usize, Place<'a>)> {
-    places.iter().enumerate().filter_map(|(lane, place)| Some((lane, (*place)?)))
+/// The places of a wave's lanes.
+pub(super) enum Places<'a> {
+    /// All active lanes are within one allocation.
+    Together {
+        /// That allocation.
+        allocation: &'a Allocation,
+        /// The lanes' addresses.
+        addresses: [u64; WAVE],
+    },
+    /// Each lane has its own.
+    Apart([Option<Place<'a>>; WAVE]),
+}
+
+impl<'a> Places<'a> {
+    /// Calls `each` with every active lane and its place, ascending.
+    #[inline]
+    pub(super) fn for_each(&self, exec: u64, mut each: impl FnMut(usize, Place<'a>)) {
+        match self {
+            Self::Together { allocation, addresses } => {
+                for lane in lanes(exec) {
+                    each(lane, Place { allocation, offset: addresses[lane] - allocation.base });
+                }
+            }
+            Self::Apart(places) => {
+                for (lane, place) in places.iter().enumerate() {
+                    if let Some(place) = place {
+                        each(lane, *place);
+                    }
+                }
+            }
+        }
+    }
 }
 
 impl Place<'_> {
@@ -64,8 +93,10 @@ impl Place<'_> {
             out[0][lane] = cells.load_narrow(self.offset, bytes);
             return;
         }
-        for (at, register) in (self.offset..).step_by(4).zip(&mut out[..bytes as usize / 4]) {
+        let mut at = self.offset;
+        for register in &mut out[..bytes as usize / 4] {
             register[lane] = cells.load_u32(at);
+            at += 4;
         }
     }
 
@@ -76,8 +107,10 @@ impl Place<'_> {
         if bytes < 4 {
             cells.store(self.offset, bytes, data[0][lane]);
         } else {
-            for (at, register) in (self.offset..).step_by(4).zip(&data[..bytes as usize / 4]) {
+            let mut at = self.offset;
+            for register in &data[..bytes as usize / 4] {
                 cells.store(at, 4, register[lane]);
+                at += 4;
             }
         }
         self.allocation.init.cover(self.offset, u64::from(bytes));

@@ -35,6 +35,8 @@ const LISTED: u64 = 1 << 63;
 #[derive(Debug)]
 pub(super) struct Shadow {
     locks: Box<[AtomicU32]>,
+    /// The last launch that touched each page.
+    pages: Box<[AtomicU32]>,
     words: Box<[AtomicU64]>,
     list: Mutex<List>,
 }
@@ -67,11 +69,11 @@ pub(super) struct Conflict {
 
 /// One access to one block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Touch {
-    pub(super) kind: AccessKind,
-    pub(super) block: u64,
-    pub(super) mask: u64,
-    pub(super) pc: u32,
+struct Touch {
+    kind: AccessKind,
+    block: u64,
+    mask: u64,
+    pc: u32,
 }
 
 impl Record {
@@ -194,14 +196,16 @@ impl Slot<'_> {
 
 impl Shadow {
     pub(super) fn empty() -> Self {
-        Self { locks: Box::default(), words: Box::default(), list: Mutex::default() }
+        Self { locks: Box::default(), pages: Box::default(), words: Box::default(), list: Mutex::default() }
     }
 
     /// For `len` bytes. The records cost memory only once they are used.
     pub(super) fn new(len: u64) -> Option<Self> {
         let blocks = usize::try_from(len.div_ceil(BLOCK)).ok()?;
+        let pages = blocks.div_ceil(index(PAGE_BLOCKS));
         Some(Self {
-            locks: try_zeroed_slice_box(blocks.div_ceil(index(PAGE_BLOCKS))).ok()?,
+            locks: try_zeroed_slice_box(pages).ok()?,
+            pages: try_zeroed_slice_box(pages).ok()?,
             words: try_zeroed_slice_box(blocks.checked_mul(RECORD)?).ok()?,
             list: Mutex::default(),
         })
@@ -213,16 +217,20 @@ impl Shadow {
         Slot(&records[index(block)])
     }
 
-    /// Records `touches` of `group`, or answers the first conflict. Touches of one page should be neighbours.
+    /// Records that `group` touches the bytes `(block, mask)`, or answers the first conflict. Blocks of one page
+    /// should be neighbours.
     #[inline]
     pub(super) fn record(
         &self,
         order: &Order,
         group: &mut Group,
-        touches: impl Iterator<Item = Touch>,
+        kind: AccessKind,
+        pc: u32,
+        blocks: impl Iterator<Item = (u64, u64)>,
     ) -> Result<(), Conflict> {
         let mut held: Option<(u64, PageLock<'_>)> = None;
-        for touch in touches {
+        for (block, mask) in blocks {
+            let touch = Touch { kind, block, mask, pc };
             let slot = self.slot(touch.block);
             let header = slot.get(0);
             if slot.knows(header, order.launch(), group.actor(), touch) {
@@ -232,6 +240,7 @@ impl Shadow {
             if held.as_ref().is_none_or(|(locked, _)| *locked != page) {
                 drop(held.take());
                 held = Some((page, PageLock::acquire(&self.locks[index(page)])));
+                self.pages[index(page)].store(order.launch(), Ordering::Relaxed);
             }
             group.note_plain(touch.kind);
             self.record_locked(order, group, &slot, touch)?;
@@ -315,7 +324,22 @@ impl Shadow {
     /// Calls `each` with the block and the masks (read, written or atomic) of every block that `launch` touched.
     pub(super) fn touched(&self, launch: u32, mut each: impl FnMut(u64, u64, u64)) {
         let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        for (block, words) in (0u64..).zip(self.words.as_chunks::<RECORD>().0) {
+        let pages = self.words.as_chunks::<RECORD>().0.chunks(index(PAGE_BLOCKS));
+        for ((page, touched), records) in (0u64..).zip(&self.pages).zip(pages) {
+            if touched.load(Ordering::Relaxed) == launch {
+                Self::touched_page(launch, page * PAGE_BLOCKS, records, &list, &mut each);
+            }
+        }
+    }
+
+    fn touched_page(
+        launch: u32,
+        first: u64,
+        records: &[[AtomicU64; RECORD]],
+        list: &List,
+        each: &mut impl FnMut(u64, u64, u64),
+    ) {
+        for (block, words) in (first..).zip(records) {
             let slot = Slot(words);
             let header = slot.get(0);
             if (header & !LISTED) >> 32 != u64::from(launch) {

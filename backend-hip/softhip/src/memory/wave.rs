@@ -1,5 +1,7 @@
 //! The description of one memory access of a wave.
 
+use super::fault::AccessKind;
+
 /// Lanes of a wave.
 pub const WAVE: usize = 64;
 /// One 32-bit register of all lanes.
@@ -28,7 +30,7 @@ pub struct WaveAccess<'a> {
     pub addresses: Addresses<'a>,
     /// Bytes per lane: 1, 2, 4, 8, 12 or 16.
     pub bytes: u32,
-    /// What each address must be a multiple of; 1 when the hardware takes any.
+    /// What each address must be a multiple of, a power of two; 1 when the hardware takes any.
     pub align: u32,
     /// The instruction, to name the first side of a race: any number that the caller can find it by.
     pub pc: u32,
@@ -78,6 +80,12 @@ pub(super) fn lanes(exec: u64) -> impl Iterator<Item = usize> + Clone {
 }
 
 impl WaveAccess<'_> {
+    /// What the race detector makes of an access that does `kind`.
+    #[inline]
+    pub(super) fn touch(&self, kind: AccessKind) -> AccessKind {
+        if self.atomic { AccessKind::Atomic } else { kind }
+    }
+
     /// Every lane's address; those of inactive lanes are meaningless.
     #[inline]
     pub(super) fn materialise(&self) -> [u64; WAVE] {

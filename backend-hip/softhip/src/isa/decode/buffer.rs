@@ -1,8 +1,9 @@
 //! MUBUF and MTBUF.
 
-use super::operand::{self, Constants};
+use super::operand::{self, Allowed};
 use super::{Code, DecodeError, bits, byte, flag, half};
 use crate::isa::inst::{Buffer, Cache, Format, Inst, Mods};
+use crate::isa::op::Op;
 use crate::isa::table::rule::Mem;
 use crate::isa::table::{self, Row, Ty};
 
@@ -25,15 +26,29 @@ fn decode(code: Code, row: &Row<Mem>, format: Format, mut mods: Buffer) -> Resul
     let second = code.second()?;
     let op = row.op;
     let mut inst = code.start(row, format, 8);
+    mods.offen = flag(code.first, 12);
+    mods.idxen = flag(code.first, 13);
+    let acc = flag(second, 23);
+    let addressed = mods.offen || mods.idxen;
+    let lds_fits = match row.rule {
+        Mem::StoreLds => mods.lds,
+        Mem::LoadOrLds => true,
+        _ => !mods.lds,
+    };
+    code.require(lds_fits, op, "lds")?;
+    code.require(!mods.lds || !acc, op, "acc")?;
+    if matches!(row.rule, Mem::Cache | Mem::StoreLds) {
+        code.require(!addressed && !acc, op, "address or acc")?;
+    }
     if row.rule == Mem::Cache {
+        let scoped = matches!(op, Op::buffer_wbl2 | Op::buffer_inv);
+        code.require(scoped || !mods.cache.sc0 && !mods.cache.sc1, op, "cache policy")?;
+        mods.cache.nt = false;
         inst.mods = Mods::Buffer(mods);
         return Ok(inst);
     }
     mods.offset = half(code.first_bits(0, 12));
-    mods.offen = flag(code.first, 12);
-    mods.idxen = flag(code.first, 13);
-    let acc = flag(second, 23);
-    if mods.offen || mods.idxen {
+    if addressed {
         let ty = if mods.offen && mods.idxen { Ty::B64 } else { Ty::B32 };
         inst.src[0] = operand::vector(code, op, bits(second, 0, 8), ty, false)?;
     }
@@ -41,12 +56,17 @@ fn decode(code: Code, row: &Row<Mem>, format: Format, mut mods: Buffer) -> Resul
     if row.src[1] != Ty::X {
         inst.src[1] = operand::vector(code, op, data, row.src[1], acc)?;
     }
-    let returns = row.rule == Mem::Load && !mods.lds || row.rule == Mem::Atomic && mods.cache.sc0;
+    let returns = match row.rule {
+        Mem::Load => true,
+        Mem::LoadOrLds => !mods.lds,
+        Mem::Atomic => mods.cache.sc0,
+        _ => false,
+    };
     if returns {
         inst.dst = operand::vector(code, op, data, row.dst, acc)?;
     }
     inst.src[2] = operand::scalar(code, op, bits(second, 16, 5) * 4, Ty::B128)?;
-    mods.soffset = operand::source(code, op, bits(second, 24, 8), Ty::B32, Constants::Inline)?;
+    mods.soffset = operand::source(code, op, bits(second, 24, 8), Ty::B32, Allowed::ScalarInline)?;
     inst.mods = Mods::Buffer(mods);
     Ok(inst)
 }

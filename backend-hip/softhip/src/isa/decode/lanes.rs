@@ -1,6 +1,6 @@
 //! SDWA and DPP: the forms of VOP1, VOP2 and VOPC with a second control word.
 
-use super::operand::{self, Constants};
+use super::operand::{self, Allowed};
 use super::vop::with_implicit;
 use super::{Code, DecodeError, bits, byte, flag};
 use crate::isa::inst::{Dpp, DppCtrl, Format, Inst, Mods, Operand, Sdwa, SdwaSel, SdwaUnused, VopMods};
@@ -10,14 +10,14 @@ use crate::isa::table::{Row, Ty};
 
 /// Whether a type holds a floating-point number, so that `omod` applies to it as a result.
 const fn is_float(ty: Ty) -> bool {
-    matches!(ty, Ty::F16 | Ty::F32 | Ty::F64 | Ty::PF16 | Ty::PF32)
+    matches!(ty, Ty::F16 | Ty::F32 | Ty::PF32)
 }
 
 pub fn sdwa(code: Code, format: Format, row: &Row<Vop>) -> Result<Inst, DecodeError> {
     let second = code.second()?;
     let op = row.op;
     let wide = row.src[0].dwords() > 1 || row.src[1].dwords() > 1;
-    let wide_dst = row.dst.dwords() > 1 && row.dst != Ty::MASK && op != Op::v_cvt_pk_f32_fp8 && op != Op::v_cvt_pk_f32_bf8;
+    let wide_dst = row.dst.dwords() > 1 && row.dst != Ty::MASK && !writes_all(op);
     if !row.rule.sdwa || wide || wide_dst {
         return Err(code.unknown());
     }
@@ -33,11 +33,14 @@ pub fn sdwa(code: Code, format: Format, row: &Row<Vop>) -> Result<Inst, DecodeEr
         inst.dst = operand::vector(code, op, code.first_bits(17, 8), row.dst, false)?;
         control.dst_sel = select(code, op, bits(second, 8, 3))?;
         control.dst_unused = match bits(second, 11, 2) {
-            0 => SdwaUnused::Pad,
             1 => SdwaUnused::Sext,
             2 => SdwaUnused::Preserve,
-            _ => return Err(code.malformed(op, "dst_unused")),
+            _ => SdwaUnused::Pad,
         };
+        if writes_all(op) {
+            code.require(control.dst_sel == SdwaSel::Dword, op, "dst_sel")?;
+            control.dst_unused = SdwaUnused::Pad;
+        }
         mods.clamp = flag(second, 13);
         mods.omod = byte(bits(second, 14, 2));
         let scalable = row.rule.omod && is_float(row.dst);
@@ -70,9 +73,14 @@ pub fn sdwa(code: Code, format: Format, row: &Row<Vop>) -> Result<Inst, DecodeEr
     Ok(inst)
 }
 
+/// Conversions from 8-bit floats: they select a source byte but always write whole registers.
+pub const fn writes_all(op: Op) -> bool {
+    matches!(op, Op::v_cvt_f32_fp8 | Op::v_cvt_f32_bf8 | Op::v_cvt_pk_f32_fp8 | Op::v_cvt_pk_f32_bf8)
+}
+
 fn sdwa_source(code: Code, op: Op, register: u32, scalar: bool, ty: Ty) -> Result<Operand, DecodeError> {
     if scalar {
-        operand::source(code, op, register, ty, Constants::Inline)
+        operand::source(code, op, register, ty, Allowed::Inline)
     } else {
         operand::vector(code, op, register, ty, false)
     }

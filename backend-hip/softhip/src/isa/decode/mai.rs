@@ -1,6 +1,6 @@
 //! Matrix instructions and accumulator moves.
 
-use super::operand::{self, Constants};
+use super::operand::{self, Allowed};
 use super::{Code, DecodeError, bits, byte, flag};
 use crate::isa::inst::{Format, Inst, Mfma, Mods, Operand};
 use crate::isa::op::Op;
@@ -16,25 +16,24 @@ pub fn decode(code: Code, row: &Row<Mai>, second: u32) -> Result<Inst, DecodeErr
     match row.rule {
         Mai::AccRead | Mai::AccWrite => {
             let read = row.rule == Mai::AccRead;
+            let spare = code.first_bits(8, 6) | fields[1] | fields[2] | bits(second, 29, 3);
+            code.require(spare == 0, op, "unused field")?;
             inst.dst = operand::vector(code, op, vdst, row.dst, !read)?;
-            inst.src[0] = if read {
-                operand::vector(code, op, fields[0], row.src[0], true)?
-            } else {
-                operand::source(code, op, fields[0], row.src[0], Constants::Inline)?
-            };
+            let allowed = if read { Allowed::Vector } else { Allowed::Inline };
+            inst.src[0] = matrix_source(code, op, fields[0], row.src[0], read, allowed)?;
         }
         Mai::Mfma | Mai::MfmaF64 | Mai::Smfmac => {
             inst.dst = operand::vector(code, op, vdst, row.dst, acc_cd)?;
             for i in 0..2 {
                 let acc = flag(second, 27 + u32::from(byte(i)));
                 let i = i as usize;
-                inst.src[i] = matrix_source(code, op, fields[i], row.src[i], acc, Constants::Forbidden)?;
+                inst.src[i] = matrix_source(code, op, fields[i], row.src[i], acc, Allowed::Vector)?;
             }
-            let (acc, constants) = match row.rule {
-                Mai::Smfmac => (false, Constants::Forbidden),
-                _ => (acc_cd, Constants::Inline),
+            let (acc, allowed) = match row.rule {
+                Mai::Smfmac => (false, Allowed::Vector),
+                _ => (acc_cd, Allowed::VectorInline),
             };
-            inst.src[2] = matrix_source(code, op, fields[2], row.src[2], acc, constants)?;
+            inst.src[2] = matrix_source(code, op, fields[2], row.src[2], acc, allowed)?;
             let control = Mfma {
                 cbsz: byte(code.first_bits(8, 3)),
                 abid: byte(code.first_bits(11, 4)),
@@ -53,9 +52,9 @@ fn matrix_source(
     field: u32,
     ty: Ty,
     acc: bool,
-    constants: Constants,
+    allowed: Allowed,
 ) -> Result<Operand, DecodeError> {
-    match operand::source(code, op, field, ty, constants)? {
+    match operand::source(code, op, field, ty, allowed)? {
         Operand::Vgpr(n) if acc => Ok(Operand::Agpr(n)),
         operand => Ok(operand),
     }

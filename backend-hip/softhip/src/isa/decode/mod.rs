@@ -12,6 +12,8 @@ mod smem;
 mod vop;
 mod vop3;
 
+pub(super) use lanes::writes_all;
+
 use super::inst::{Format, Inst, Mods, Operand};
 use super::op::Op;
 use super::table::Row;
@@ -102,13 +104,7 @@ impl Code {
     }
 
     fn malformed(self, op: Op, field: &'static str) -> DecodeError {
-        DecodeError::Malformed {
-            pc: self.pc,
-            op,
-            field,
-            first: self.first,
-            second: self.second.unwrap_or(0),
-        }
+        DecodeError::Malformed { pc: self.pc, op, field, first: self.first, second: self.second.unwrap_or(0) }
     }
 
     /// Fails unless `good`.

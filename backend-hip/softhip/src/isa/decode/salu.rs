@@ -1,6 +1,6 @@
 //! SOP1, SOP2, SOPC, SOPK, SOPP.
 
-use super::operand::{self, Constants};
+use super::operand::{self, Allowed};
 use super::{Code, DecodeError, half};
 use crate::isa::inst::{Format, Inst, Mods, Operand};
 use crate::isa::op::Op;
@@ -18,10 +18,10 @@ pub fn decode(code: Code) -> Result<Inst, DecodeError> {
 }
 
 /// A register-only type forbids constants.
-const fn constants(ty: Ty) -> Constants {
+const fn allowed(ty: Ty) -> Allowed {
     match ty {
-        Ty::S32 | Ty::S64 => Constants::Forbidden,
-        _ => Constants::WithLiteral,
+        Ty::S32 | Ty::S64 => Allowed::Scalar,
+        _ => Allowed::ScalarWithLiteral,
     }
 }
 
@@ -30,7 +30,7 @@ fn with_sources(code: Code, row: &Row<Salu>, fields: [u32; 2], mut inst: Inst) -
     for (i, field) in fields.into_iter().enumerate() {
         let ty = row.src[i];
         if ty != Ty::X {
-            inst.src[i] = operand::source(code, row.op, field, ty, constants(ty))?;
+            inst.src[i] = operand::source(code, row.op, field, ty, allowed(ty))?;
         }
     }
     let literal = inst.src.iter().any(|src| matches!(src, Operand::Literal(_)));

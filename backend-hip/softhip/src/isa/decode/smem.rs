@@ -2,7 +2,7 @@
 
 use super::operand;
 use super::{Code, DecodeError, bits, flag};
-use crate::isa::inst::{Format, Inst, Mods, Operand, Smem};
+use crate::isa::inst::{Format, Inst, Mods, Operand, Smem, scalar};
 use crate::isa::table::rule::Mem;
 use crate::isa::table::{self, Ty};
 
@@ -13,6 +13,14 @@ pub fn decode(code: Code) -> Result<Inst, DecodeError> {
     let op = row.op;
     let data = code.first_bits(6, 7);
     let glc = flag(code.first, 16);
+    let (imm, soe) = (flag(code.first, 17), flag(code.first, 14));
+    if matches!(row.rule, Mem::Cache | Mem::Time) {
+        code.require(!imm, op, "imm")?;
+    }
+    if matches!(row.rule, Mem::Load | Mem::Store | Mem::Atomic | Mem::Time) {
+        let plain = data < u32::from(scalar::M0) || data == u32::from(scalar::NULL);
+        code.require(plain, op, "sdata is m0 or exec")?;
+    }
     match row.rule {
         Mem::Cache => {
             inst.mods = Mods::Smem(Smem::default());
@@ -30,12 +38,11 @@ pub fn decode(code: Code) -> Result<Inst, DecodeError> {
                 inst.dst = operand::scalar(code, op, data, row.dst)?;
             }
         }
-        Mem::Probe => inst.src[2] = i8::try_from(data).map_or(Operand::None, Operand::Int),
+        Mem::Probe => inst.src[2] = Operand::Literal(data),
         Mem::Store => inst.src[2] = operand::scalar(code, op, data, row.src[2])?,
-        Mem::Discard | Mem::LoadLds | Mem::StoreLds => {}
+        Mem::Discard | Mem::LoadLds | Mem::LoadOrLds | Mem::StoreLds => {}
     }
     inst.src[0] = operand::scalar(code, op, code.first_bits(0, 6) * 2, row.src[0])?;
-    let (imm, soe) = (flag(code.first, 17), flag(code.first, 14));
     if soe {
         inst.src[1] = operand::scalar(code, op, bits(second, 25, 7), Ty::B32)?;
     } else if !imm {
@@ -43,6 +50,9 @@ pub fn decode(code: Code) -> Result<Inst, DecodeError> {
     }
     // 21 bits, signed.
     let offset = (second << 11).cast_signed() >> 11;
-    inst.mods = Mods::Smem(Smem { offset: imm.then_some(offset), glc });
+    inst.mods = Mods::Smem(Smem {
+        offset: imm.then_some(offset),
+        glc: glc && !matches!(row.rule, Mem::Discard | Mem::Probe),
+    });
     Ok(inst)
 }

@@ -1,6 +1,6 @@
 //! VOP1, VOP2, VOPC in their 32-bit form, and the way into SDWA and DPP.
 
-use super::operand::{self, Constants};
+use super::operand::{self, Allowed};
 use super::{Code, DecodeError, lanes};
 use crate::isa::inst::{Format, Inst, Operand};
 use crate::isa::op::Op;
@@ -20,6 +20,7 @@ pub fn decode(code: Code) -> Result<Inst, DecodeError> {
     };
     let row = row.ok_or_else(|| code.unknown())?;
     if row.dst == Ty::X {
+        code.require(code.first_bits(17, 8) == 0, row.op, "vdst")?;
         return Ok(code.start(row, format, 4));
     }
     match code.first_bits(0, 9) {
@@ -32,14 +33,15 @@ pub fn decode(code: Code) -> Result<Inst, DecodeError> {
 fn short(code: Code, format: Format, row: &Row<Vop>, field: u32) -> Result<Inst, DecodeError> {
     let op = row.op;
     let mut inst = with_implicit(row, code.start(row, format, 4));
-    let constants = match row.src[0] {
-        Ty::V32 => Constants::Forbidden,
-        _ => Constants::WithLiteral,
+    let allowed = match row.src[0] {
+        Ty::V32 if row.dst == Ty::S32 => Allowed::VectorOrLds,
+        Ty::V32 | Ty::A32 => Allowed::Vector,
+        _ => Allowed::WithLiteral,
     };
-    inst.src[0] = match row.src[0] {
-        Ty::A32 => operand::vector(code, op, field, Ty::A32, true)?,
-        ty => operand::source(code, op, field, ty, constants)?,
-    };
+    inst.src[0] = operand::source(code, op, field, row.src[0], allowed)?;
+    if let (Ty::A32, Operand::Vgpr(n)) = (row.src[0], inst.src[0]) {
+        inst.src[0] = Operand::Agpr(n);
+    }
     if matches!(inst.src[0], Operand::Literal(_)) {
         inst.size = 8;
     }
@@ -48,7 +50,7 @@ fn short(code: Code, format: Format, row: &Row<Vop>, field: u32) -> Result<Inst,
     }
     if format != Format::Vopc {
         inst.dst = match row.dst {
-            Ty::S32 => operand::scalar(code, op, code.first_bits(17, 8), Ty::S32)?,
+            Ty::S32 => operand::source(code, op, code.first_bits(17, 8), Ty::S32, Allowed::Scalar)?,
             ty => operand::vector(code, op, code.first_bits(17, 8), ty, ty == Ty::A32)?,
         };
     }

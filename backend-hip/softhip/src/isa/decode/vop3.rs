@@ -1,6 +1,6 @@
 //! VOP3 and VOP3P.
 
-use super::operand::{self, Constants};
+use super::operand::{self, Allowed};
 use super::{Code, DecodeError, bits, byte, flag, mai};
 use crate::isa::inst::{Format, Inst, Mods, VopMods};
 use crate::isa::op::Op;
@@ -32,7 +32,8 @@ pub fn decode(code: Code) -> Result<Inst, DecodeError> {
             code.require(code.first_bits(0, 8) == 0, op, "vdst")?;
             inst.dst
         }
-        Ty::MASK | Ty::S32 => operand::scalar(code, op, code.first_bits(0, 8), row.dst)?,
+        // LLVM reads this field like a source, read-only names included.
+        Ty::MASK | Ty::S32 => operand::source(code, op, code.first_bits(0, 8), row.dst, Allowed::Scalar)?,
         ty => operand::vector(code, op, code.first_bits(0, 8), ty, false)?,
     };
     inst = with_sources(code, row, second, inst)?;
@@ -48,24 +49,28 @@ fn with_sources(code: Code, row: &Row<Vop>, second: u32, mut inst: Inst) -> Resu
                 code.require(field == 0, row.op, "unused source")?;
                 continue;
             }
-            ty @ (Ty::MASK | Ty::V32 | Ty::V128) => {
-                operand::source(code, row.op, field, ty, Constants::Forbidden)?
-            }
-            ty => operand::source(code, row.op, field, ty, Constants::Inline)?,
+            ty => operand::source(code, row.op, field, ty, allowed(ty))?,
         };
     }
     Ok(inst)
+}
+
+const fn allowed(ty: Ty) -> Allowed {
+    match ty {
+        Ty::MASK => Allowed::Scalar,
+        Ty::V32 => Allowed::VectorOrLds,
+        Ty::V128 => Allowed::Vector,
+        Ty::L32 => Allowed::ScalarInline,
+        _ => Allowed::Inline,
+    }
 }
 
 fn modifiers(code: Code, row: &Row<Vop>, second: u32, sdst: bool) -> Result<VopMods, DecodeError> {
     let op = row.op;
     let abs = if sdst { 0 } else { byte(code.first_bits(8, 3)) };
     let neg = byte(bits(second, 29, 3));
-    let mut mods = VopMods {
-        clamp: flag(code.first, 15),
-        omod: byte(bits(second, 27, 2)),
-        ..VopMods::default()
-    };
+    let mut mods =
+        VopMods { clamp: flag(code.first, 15), omod: byte(bits(second, 27, 2)), ..VopMods::default() };
     for i in 0..3 {
         let bit = 1u8 << i;
         let rule = if row.src[i] == Ty::X && row.rule.src[i] != SrcMods::Ignored {

@@ -2,13 +2,13 @@
 
 use super::Ty::{B32, B64, B96, B128, X};
 use super::rule::Mem;
-use super::rule::mem::{ATOMIC, CACHE, LOAD, STORE, STORE_LDS};
+use super::rule::mem::{ATOMIC, CACHE, LOAD, LOAD_OR_LDS, STORE, STORE_LDS};
 use super::{Row, row};
 use crate::isa::op::Op::*;
 
 /// MUBUF, by opcode.
 pub const MUBUF: &[Row<Mem>] = &[
-    row(0, buffer_load_format_x, B32, &[B32, X, B128], LOAD),
+    row(0, buffer_load_format_x, B32, &[B32, X, B128], LOAD_OR_LDS),
     row(1, buffer_load_format_xy, B64, &[B32, X, B128], LOAD),
     row(2, buffer_load_format_xyz, B96, &[B32, X, B128], LOAD),
     row(3, buffer_load_format_xyzw, B128, &[B32, X, B128], LOAD),
@@ -24,11 +24,11 @@ pub const MUBUF: &[Row<Mem>] = &[
     row(13, buffer_store_format_d16_xy, X, &[B32, B32, B128], STORE),
     row(14, buffer_store_format_d16_xyz, X, &[B32, B64, B128], STORE),
     row(15, buffer_store_format_d16_xyzw, X, &[B32, B64, B128], STORE),
-    row(16, buffer_load_ubyte, B32, &[B32, X, B128], LOAD),
-    row(17, buffer_load_sbyte, B32, &[B32, X, B128], LOAD),
-    row(18, buffer_load_ushort, B32, &[B32, X, B128], LOAD),
-    row(19, buffer_load_sshort, B32, &[B32, X, B128], LOAD),
-    row(20, buffer_load_dword, B32, &[B32, X, B128], LOAD),
+    row(16, buffer_load_ubyte, B32, &[B32, X, B128], LOAD_OR_LDS),
+    row(17, buffer_load_sbyte, B32, &[B32, X, B128], LOAD_OR_LDS),
+    row(18, buffer_load_ushort, B32, &[B32, X, B128], LOAD_OR_LDS),
+    row(19, buffer_load_sshort, B32, &[B32, X, B128], LOAD_OR_LDS),
+    row(20, buffer_load_dword, B32, &[B32, X, B128], LOAD_OR_LDS),
     row(21, buffer_load_dwordx2, B64, &[B32, X, B128], LOAD),
     row(22, buffer_load_dwordx3, B96, &[B32, X, B128], LOAD),
     row(23, buffer_load_dwordx4, B128, &[B32, X, B128], LOAD),

@@ -245,6 +245,37 @@ pub fn operand_types(op: Op) -> [Ty; 4] {
     TYPES[op as usize]
 }
 
+/// The rule of a vector operation, if it is one.
+pub fn vop_rule(op: Op) -> Option<rule::Vop> {
+    VOP_RULES[op as usize].map(|(rule, _)| rule)
+}
+
+/// Whether a vector operation has a 32-bit form, whose name then needs a suffix.
+pub fn has_short_form(op: Op) -> bool {
+    VOP_RULES[op as usize].is_some_and(|(_, short)| short)
+}
+
+static VOP_RULES: [Option<(rule::Vop, bool)>; Op::ALL.len()] = {
+    const fn fill(
+        mut rules: [Option<(rule::Vop, bool)>; Op::ALL.len()],
+        rows: &[Row<rule::Vop>],
+        short: bool,
+    ) -> [Option<(rule::Vop, bool)>; Op::ALL.len()] {
+        let mut i = 0;
+        while i < rows.len() {
+            rules[rows[i].op as usize] = Some((rows[i].rule, short));
+            i += 1;
+        }
+        rules
+    }
+    let mut rules = [None; Op::ALL.len()];
+    rules = fill(rules, vop1::VOP1, true);
+    rules = fill(rules, vop2::VOP2, true);
+    rules = fill(rules, vopc::VOPC, true);
+    rules = fill(rules, vop3::VOP3, false);
+    fill(rules, vop3p::VOP3P, false)
+};
+
 static TYPES: [[Ty; 4]; Op::ALL.len()] = {
     const fn fill<R: Copy>(mut types: [[Ty; 4]; Op::ALL.len()], rows: &[Row<R>]) -> [[Ty; 4]; Op::ALL.len()] {
         let mut i = 0;

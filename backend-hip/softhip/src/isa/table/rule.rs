@@ -43,6 +43,8 @@ pub enum Mem {
     Store,
     /// Read-modify-write; the old value is returned when `sc0` (SMEM: `glc`) is set.
     Atomic,
+    /// Memory to registers, or to LDS where the instruction's `lds` bit is set.
+    LoadOrLds,
     /// Memory to LDS.
     LoadLds,
     /// LDS to memory.
@@ -63,6 +65,7 @@ pub mod mem {
     pub(in super::super) const LOAD: Mem = Mem::Load;
     pub(in super::super) const STORE: Mem = Mem::Store;
     pub(in super::super) const ATOMIC: Mem = Mem::Atomic;
+    pub(in super::super) const LOAD_OR_LDS: Mem = Mem::LoadOrLds;
     pub(in super::super) const LDS: Mem = Mem::LoadLds;
     pub(in super::super) const STORE_LDS: Mem = Mem::StoreLds;
     pub(in super::super) const CACHE: Mem = Mem::Cache;

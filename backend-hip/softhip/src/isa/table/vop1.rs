@@ -1,6 +1,6 @@
 //! Vector, one source. In VOP3 the opcode is 320 higher.
 
-use super::Ty::{A32, B16, B32, B64, F16, F32, F64, S32, V32, X};
+use super::Ty::{A32, B16, B32, B64, F16, F32, F64, PF32, S32, V32, X};
 use super::rule::Vop;
 use super::rule::vop::{FLOAT, FLOAT_CLAMP, NONE, OUTPUT, SHORT_ONLY};
 use super::{Row, row};
@@ -90,6 +90,6 @@ pub const VOP1: &[Row<Vop>] = &[
     row(82, v_accvgpr_mov_b32, A32, &[A32], SHORT_ONLY),
     row(84, v_cvt_f32_fp8, F32, &[B32], OUTPUT),
     row(85, v_cvt_f32_bf8, F32, &[B32], OUTPUT),
-    row(86, v_cvt_pk_f32_fp8, B64, &[B32], OUTPUT),
-    row(87, v_cvt_pk_f32_bf8, B64, &[B32], OUTPUT),
+    row(86, v_cvt_pk_f32_fp8, PF32, &[B32], OUTPUT),
+    row(87, v_cvt_pk_f32_bf8, PF32, &[B32], OUTPUT),
 ];

@@ -1,0 +1,39 @@
+//! Stores keys and values of new tokens in the cache.
+
+use kernels::ops::KvWrite;
+use kernels::{View, ViewMut};
+
+use super::Threads;
+use super::blocks::encode_row;
+use super::rows::{Rows, carve, row_bytes};
+use crate::HostBuffer;
+
+pub fn kv_write(threads: &Threads, op: KvWrite<'_, HostBuffer>) {
+    let slots: Vec<_> = op.seqs.values().iter().zip(op.positions.values()).collect();
+    for (new, cache) in [(op.k, op.k_cache), (op.v, op.v_cache)] {
+        store(threads, new, cache, |row| [*slots[row].0 as usize, *slots[row].1 as usize]);
+    }
+}
+
+/// Encodes row `[row, head]` of `new` to row `[seq, slot, head]` of `cache`, with `[seq, slot] = slot_of(row)`.
+fn store(
+    threads: &Threads,
+    new: View<'_, HostBuffer>,
+    cache: ViewMut<'_, HostBuffer>,
+    slot_of: impl Fn(usize) -> [usize; 2],
+) {
+    let ViewMut { buffer, layout } = cache;
+    let heads = layout.dim(2);
+    let start = |nth: usize| {
+        let [seq, slot] = slot_of(nth / heads);
+        layout.row_offset(&[seq, slot, nth % heads])
+    };
+    let mut places: Vec<_> = (0..new.layout.dim(0) * heads).map(|nth| (start(nth), nth)).collect();
+    places.sort_unstable();
+    let len = row_bytes(&layout);
+    let targets = carve(buffer.bytes_mut(), places.iter().map(|&(start, _)| start..start + len));
+    let new_rows = Rows::of(new);
+    threads.each(targets, new.layout.elements().unwrap_or(0), |i, target| {
+        encode_row(layout.dtype(), new_rows.read(places[i].1, &mut Vec::new()), target);
+    });
+}

@@ -1,0 +1,16 @@
+//! Product of two tensors, or of a tensor and a row, element by element.
+
+use kernels::ops::Mul;
+
+use super::Threads;
+use super::rows::Rows;
+use crate::HostBuffer;
+
+pub fn mul(threads: &Threads, op: Mul<'_, HostBuffer>) {
+    let (b, step) = (Rows::of(op.b), usize::from(op.b.layout.dim(0) > 1));
+    threads.transform(&op.a, op.out, |r, out| {
+        for (out, b) in out.iter_mut().zip(b.read(r * step, &mut Vec::new())) {
+            *out *= b;
+        }
+    });
+}

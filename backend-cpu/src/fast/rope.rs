@@ -1,0 +1,109 @@
+//! Rotary position embedding. The angles are formed in f64 and reduced to sines and cosines once per row, for all heads.
+
+use std::f64::consts::TAU;
+
+use kernels::ops::Rope;
+use kernels::ops::rope::{Pairing, Scaling};
+
+use super::rows::Rows;
+use super::{Threads, round};
+use crate::HostBuffer;
+
+pub fn rope(threads: &Threads, op: Rope<'_, HostBuffer>) {
+    let [heads, pairs] = [op.out.layout.dim(1), op.n_rot / 2];
+    let spectrum = Spectrum::of(&op);
+    let positions = op.positions.values();
+    let mut turns = vec![Vec::new(); positions.len()];
+    threads.each(turns.iter_mut().collect(), 64 * positions.len() * pairs, |row, turns: &mut Vec<_>| {
+        *turns = spectrum.at(positions[row]);
+    });
+    threads.transform(&op.x, op.out, |nth, head| {
+        let turns = &turns[nth / heads];
+        let rotating = &mut head[..2 * pairs];
+        match op.pairing {
+            Pairing::Interleaved => {
+                for ([a, b], turn) in rotating.as_chunks_mut().0.iter_mut().zip(turns) {
+                    (*a, *b) = turn.apply(*a, *b);
+                }
+            }
+            Pairing::Neox => {
+                let (low, high) = rotating.split_at_mut(pairs);
+                for ((a, b), turn) in low.iter_mut().zip(high).zip(turns) {
+                    (*a, *b) = turn.apply(*a, *b);
+                }
+            }
+        }
+    });
+}
+
+/// A rotation, and a change of length where YaRN asks for one.
+#[derive(Clone, Copy)]
+struct Turn {
+    cos: f32,
+    sin: f32,
+}
+
+impl Turn {
+    fn apply(self, a: f32, b: f32) -> (f32, f32) {
+        (a * self.cos - b * self.sin, a * self.sin + b * self.cos)
+    }
+}
+
+/// By how much each pair turns from one position to the next.
+struct Spectrum {
+    /// Angles per position.
+    steps: Vec<f64>,
+    /// Factor on the length.
+    magnitude: f64,
+}
+
+impl Spectrum {
+    fn of(op: &Rope<'_, HostBuffer>) -> Self {
+        let factors = op.factors.map(Rows::of);
+        let mut scratch = Vec::new();
+        let factors = factors.as_ref().map(|factors| factors.read(0, &mut scratch));
+        let (n_rot, base) = (op.n_rot as f64, f64::from(op.base));
+        let step = |pair: usize| {
+            let plain = base.powf(-2.0 * pair as f64 / n_rot);
+            let own = plain / factors.map_or(1.0, |factors| f64::from(factors[pair]));
+            match op.scaling {
+                Scaling::None => own,
+                Scaling::Linear { factor } => own / f64::from(factor),
+                Scaling::Yarn { factor, extrapolation, .. } => {
+                    let kept = kept_share(op.scaling, n_rot, base, pair) * f64::from(extrapolation);
+                    own / f64::from(factor) * (1.0 - kept) + own * kept
+                }
+            }
+        };
+        let magnitude = match op.scaling {
+            Scaling::Yarn { factor, extrapolation, attention, .. } if extrapolation != 0.0 => {
+                f64::from(attention) * (1.0 + 0.1 * f64::from(factor).ln())
+            }
+            Scaling::Yarn { attention, .. } => f64::from(attention),
+            Scaling::None | Scaling::Linear { .. } => 1.0,
+        };
+        Spectrum { steps: (0..op.n_rot / 2).map(step).collect(), magnitude }
+    }
+
+    /// The rotations of all pairs at `position`.
+    fn at(&self, position: u32) -> Vec<Turn> {
+        let turn = |step: &f64| {
+            let (sin, cos) = (f64::from(position) * step).sin_cos();
+            Turn { cos: round(cos * self.magnitude), sin: round(sin * self.magnitude) }
+        };
+        self.steps.iter().map(turn).collect()
+    }
+}
+
+/// How much of a pair's frequency YaRN keeps: 1 for fast pairs, 0 for slow ones, a ramp between.
+fn kept_share(scaling: Scaling, n_rot: f64, base: f64, pair: usize) -> f64 {
+    let Scaling::Yarn { original_context, beta_fast, beta_slow, .. } = scaling else { return 1.0 };
+    // The pair, as a fraction, that makes `turns` turns over the original context.
+    let pair_of = |turns: f32| {
+        n_rot * (f64::from(original_context) / (f64::from(turns) * TAU)).ln() / (2.0 * base.ln())
+    };
+    let first = pair_of(beta_fast).floor().max(0.0);
+    let last = pair_of(beta_slow).ceil().min(n_rot - 1.0);
+    let way = (pair as f64 - first) / (last - first).max(0.001);
+    1.0 - way.clamp(0.0, 1.0)
+}

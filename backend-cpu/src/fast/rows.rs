@@ -1,0 +1,97 @@
+//! Tensors as rows: slices of the innermost dimension, which is always dense.
+//!
+//! Only what belongs to a row is ever sliced, so padding between rows cannot be read or written.
+
+use std::ops::Range;
+
+use kernels::{DType, Layout, MAX_RANK, View, ViewMut};
+
+use super::blocks::decode_row;
+use crate::HostBuffer;
+
+/// The rows of a tensor to read.
+#[derive(Clone, Copy)]
+pub struct Rows<'a> {
+    buffer: &'a [u8],
+    layout: Layout,
+    row_bytes: usize,
+}
+
+impl<'a> Rows<'a> {
+    /// The rows of a tensor that an op has accepted.
+    pub fn of(view: View<'a, HostBuffer>) -> Self {
+        Rows { buffer: view.buffer.bytes(), layout: view.layout, row_bytes: row_bytes(&view.layout) }
+    }
+
+    /// Type of the elements.
+    pub const fn dtype(&self) -> DType {
+        self.layout.dtype()
+    }
+
+    /// Bytes of row number `nth`, in row-major order.
+    pub fn bytes(&self, nth: usize) -> &'a [u8] {
+        self.bytes_at(&place(&self.layout, nth))
+    }
+
+    /// Bytes of the row at `index`, which leaves out the innermost dimension.
+    fn bytes_at(&self, index: &[usize]) -> &'a [u8] {
+        &self.buffer[self.layout.row_offset(index)..][..self.row_bytes]
+    }
+
+    /// Values of row number `nth`: where they lie if they are f32 already, or else decoded to `scratch`.
+    pub fn read<'s>(&'s self, nth: usize, scratch: &'s mut Vec<f32>) -> &'s [f32] {
+        self.read_at(&place(&self.layout, nth), scratch)
+    }
+
+    /// Values of the row at `index`: where they lie if they are f32 already, or else decoded to `scratch`.
+    pub fn read_at<'s>(&'s self, index: &[usize], scratch: &'s mut Vec<f32>) -> &'s [f32] {
+        let bytes = self.bytes_at(index);
+        if self.dtype() == DType::F32
+            && let Ok(values) = bytemuck::try_cast_slice(bytes)
+        {
+            return values;
+        }
+        scratch.resize(bytes.len() / self.dtype().block_bytes() * self.dtype().block_len(), 0.0);
+        decode_row(self.dtype(), bytes, scratch);
+        scratch
+    }
+}
+
+/// The rows of a tensor to write, in row-major order.
+pub fn rows_mut(view: ViewMut<'_, HostBuffer>) -> Vec<&mut [u8]> {
+    let ViewMut { buffer, layout } = view;
+    // Outputs have strides that cover what is inside them, so their rows follow each other in memory too.
+    carve(buffer.bytes_mut(), layout.rows())
+}
+
+/// The pieces at `ranges`, which ascend and do not overlap.
+pub fn carve(bytes: &mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&mut [u8]> {
+    let (mut rest, mut at) = (bytes, 0);
+    let piece = |range: Range<usize>| {
+        let (piece, after) = std::mem::take(&mut rest)[range.start - at..].split_at_mut(range.len());
+        (rest, at) = (after, range.end);
+        piece
+    };
+    ranges.map(piece).collect()
+}
+
+/// Bytes of a row of a tensor that an op has accepted.
+pub fn row_bytes(layout: &Layout) -> usize {
+    let columns = layout.shape().last().copied().unwrap_or(1);
+    columns / layout.dtype().block_len() * layout.dtype().block_bytes()
+}
+
+/// The values of a row to write. Memory that is written is the backend's own and aligned for every type.
+pub fn floats_mut(row: &mut [u8]) -> &mut [f32] {
+    bytemuck::cast_slice_mut(row)
+}
+
+/// Index of row number `nth`, the innermost dimension at 0.
+fn place(layout: &Layout, mut nth: usize) -> [usize; MAX_RANK] {
+    let mut index = [0; MAX_RANK];
+    for axis in (0..layout.rank().saturating_sub(1)).rev() {
+        index[axis] = nth % layout.dim(axis);
+        nth /= layout.dim(axis);
+    }
+    index
+}

@@ -1,0 +1,65 @@
+//! The same tensors in other places: with padding between rows, at an offset, one row alone, in place.
+
+use kernels::{Layout, Record, RecordOperand, Role};
+
+use super::run::with_operands;
+
+/// The record with every operand at an offset and with padding between its rows (and between the planes of a cache), the
+/// padding filled with `poison`.
+pub fn padded(record: &Record, poison: u8) -> Record {
+    with_operands(record, record.operands().iter().map(|operand| pad(operand, poison)))
+}
+
+fn pad(operand: &RecordOperand, poison: u8) -> RecordOperand {
+    let dense = operand.layout;
+    let (rank, block) = (dense.rank(), dense.dtype().block_len());
+    let mut strides = vec![1; rank];
+    for axis in (0..rank.saturating_sub(1)).rev() {
+        // A different gap at each axis, so that mixing up two of them shows.
+        strides[axis] = strides[axis + 1] * dense.dim(axis + 1) + (rank - axis) * block.max(4);
+    }
+    let offset = 2 * dense.dtype().block_bytes().next_multiple_of(4);
+    let layout = Layout::strided(dense.dtype(), dense.shape(), &strides).at(offset);
+    let mut bytes = vec![poison; layout.byte_range().unwrap().end + 64];
+    for (to, from) in layout.rows().zip(dense.rows()) {
+        bytes[to].copy_from_slice(&operand.bytes[from]);
+    }
+    RecordOperand { layout, bytes, ..operand.clone() }
+}
+
+/// Operands that have one row (or one plane, or one index) per row of the op. Of an op's second factor, which may be one
+/// row for all, this depends on its shape.
+const PER_ROW: [&str; 10] = ["x", "a", "b", "gate", "up", "q", "k", "v", "out", "ids"];
+
+/// The record of row `row` of `rows` alone.
+pub fn alone(record: &Record, row: usize, rows: usize) -> Record {
+    let cut = |operand: &RecordOperand| {
+        let layout = operand.layout;
+        let per_row = PER_ROW.contains(&operand.name.as_str()) || operand.role == Role::Indices;
+        if !per_row || layout.dim(0) != rows {
+            return operand.clone();
+        }
+        let shape: Vec<_> = [1].into_iter().chain(layout.shape()[1..].iter().copied()).collect();
+        let size = operand.bytes.len() / rows;
+        RecordOperand {
+            layout: Layout::contiguous(layout.dtype(), &shape),
+            bytes: operand.bytes[row * size..][..size].to_vec(),
+            ..operand.clone()
+        }
+    };
+    with_operands(record, record.operands().iter().map(cut))
+}
+
+/// The record with its first operand in the place of the output; `None` where the op cannot do that.
+pub fn in_place(record: &Record) -> Option<Record> {
+    let first = &record.operands()[0];
+    let can = matches!(
+        record.stem.name(),
+        "add" | "mul" | "scale" | "silu_mul" | "gelu_mul" | "rms_norm" | "softmax" | "rope"
+    );
+    let moved = |operand: &RecordOperand| match operand.role {
+        Role::Output => RecordOperand { bytes: first.bytes.clone(), ..operand.clone() },
+        Role::Input | Role::Indices => operand.clone(),
+    };
+    can.then(|| with_operands(record, record.operands()[1..].iter().map(moved)))
+}

@@ -1,0 +1,154 @@
+//! The software device as a Rust value: choose its seed, schedule and checks, label allocations, read its reports
+//! and counters.
+//!
+//! A [`SoftDevice`] is what the HIP calls of [`api`](crate::api) act on. Which one that is: the one that the calling
+//! thread has [bound](SoftDevice::bind), else the one that was [installed](SoftDevice::install) for the process, else
+//! one with the default [`Options`].
+//!
+//! ```
+//! use std::sync::Arc;
+//! use softhip::control::{Options, SoftDevice};
+//! use softhip::sched::Policy;
+//!
+//! let device = Arc::new(SoftDevice::new(Options { policy: Policy::Deferred, seed: 7, ..Options::default() }));
+//! let _bound = device.bind();
+//! let hip = softhip::api::table();
+//! // ... a backend that is given this table runs on `device` ...
+//! # let mut count = 0;
+//! # // SAFETY: `count` is a valid destination.
+//! # assert_eq!(unsafe { (hip.get_device_count)(&raw mut count) }, 0);
+//! assert!(device.reports().is_empty());
+//! ```
+
+mod copies;
+mod current;
+mod launches;
+mod modules;
+mod options;
+mod state;
+mod streams;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use current::{Bound, CallSite, current};
+pub use modules::{FunctionId, ModuleId};
+pub use options::Options;
+
+use crate::api::Code;
+use crate::memory::{AllocationInfo, AllocationKind, Checks, Memory, MemoryError, Site};
+use crate::report::{HostCall, Report};
+use crate::sched::{Counters, Limits, Policy, free_report};
+use state::State;
+
+/// A software HIP device.
+#[derive(Debug)]
+pub struct SoftDevice {
+    options: Options,
+    memory: Memory,
+    state: Mutex<State>,
+}
+
+impl SoftDevice {
+    /// A fresh device.
+    pub fn new(options: Options) -> Self {
+        let memory = Memory::new(options.seed, options.memory_bytes);
+        let state = Mutex::new(State::new(&options));
+        Self { options, memory, state }
+    }
+
+    /// The device's memory.
+    pub fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// The options it was made with.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    /// Changes when work runs that is queued from now on.
+    pub fn set_policy(&self, policy: Policy) {
+        self.state().sched.set_policy(policy);
+    }
+
+    /// Changes what is checked from now on.
+    pub fn set_checks(&self, checks: Checks) {
+        self.state().sched.set_checks(checks);
+    }
+
+    /// Changes how launches use the host.
+    pub fn set_limits(&self, limits: Limits) {
+        self.state().sched.set_limits(limits);
+    }
+
+    /// Names the allocation that holds `address`, for reports; `false` when there is none.
+    pub fn label(&self, address: u64, label: &str) -> bool {
+        self.memory.label(address, label)
+    }
+
+    /// Every report so far, the first finding first.
+    pub fn reports(&self) -> Vec<Report> {
+        self.state().reports.clone()
+    }
+
+    /// Takes the reports out; a fault stays.
+    pub fn take_reports(&self) -> Vec<Report> {
+        std::mem::take(&mut self.state().reports)
+    }
+
+    /// What made the device unusable, if anything did. All calls fail with its code from then on.
+    pub fn fault(&self) -> Option<Code> {
+        self.state().fault
+    }
+
+    /// What all launches together cost.
+    pub fn counters(&self) -> Counters {
+        self.state().sched.counters().clone()
+    }
+
+    /// Lets the `n`-th allocation from now on (1 is the next) fail for want of memory, once.
+    pub fn fail_allocation(&self, n: u64) {
+        self.state().failing_allocation = Some(n);
+    }
+
+    /// Drops all allocations, streams, events, modules, reports and faults.
+    pub fn reset(&self) {
+        let mut state = self.state();
+        self.memory.clear();
+        *state = State::new(&self.options);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// `hipMalloc` and its relatives.
+    pub(crate) fn allocate(&self, size: u64, kind: AllocationKind, site: Option<Site>) -> Result<u64, Code> {
+        if self.state().allocation_fails() {
+            return Err(Code::OUT_OF_MEMORY);
+        }
+        self.memory.allocate(size, kind, site).map_err(|error| match error {
+            MemoryError::OutOfMemory { .. } => Code::OUT_OF_MEMORY,
+            _ => Code::INVALID_VALUE,
+        })
+    }
+
+    /// `hipFree` and `hipHostFree`: they wait for everything first.
+    pub(crate) fn free(&self, address: u64, pinned: bool, call: HostCall) -> Result<(), Code> {
+        let mut state = self.state();
+        state.synchronise(&self.memory)?;
+        let found = self.memory.allocation_at(address);
+        if found.is_some_and(|found| (found.kind == AllocationKind::Pinned) != pinned) {
+            return Err(Code::INVALID_VALUE);
+        }
+        self.memory.free(address, call.site.clone()).map_err(|error| {
+            state.reports.push(free_report(address, error).call(call));
+            Code::INVALID_VALUE
+        })
+    }
+
+    /// The allocation, live or freed, that holds `address`.
+    pub fn allocation_at(&self, address: u64) -> Option<AllocationInfo> {
+        self.memory.allocation_at(address)
+    }
+}

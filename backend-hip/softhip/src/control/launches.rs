@@ -1,0 +1,58 @@
+//! Launching kernels.
+
+use std::sync::Arc;
+
+use super::{FunctionId, SoftDevice};
+use crate::api::Code;
+use crate::report::{HostCall, LaunchProblem, Problem, Report};
+use crate::sched::{Dispatch, Given, Shape, StreamId, Work, assemble, check_pointers};
+
+impl SoftDevice {
+    /// Checks a launch and queues it.
+    pub(crate) fn launch(
+        &self,
+        function: FunctionId,
+        shape: Shape,
+        given: &Given,
+        stream: StreamId,
+        call: HostCall,
+    ) -> Result<(), Code> {
+        let function = self.state().modules.function(function)?.clone();
+        let kernel = function.kernel();
+        let arguments = shape.check(kernel).and_then(|()| {
+            let segment = assemble(kernel, shape, given)?;
+            check_pointers(kernel, &segment, &self.memory)?;
+            Ok(segment)
+        });
+        let kernarg = arguments.map_err(|problem| {
+            let code = refusal_code(&problem);
+            let problem = Problem::Launch { kernel: kernel.name.clone(), problem };
+            self.state().reports.push(Report::new(problem).call(call.clone()));
+            code
+        })?;
+        let dispatch = Dispatch {
+            kernel: Arc::clone(&function.run),
+            grid: shape.grid,
+            block: shape.block,
+            dynamic_lds: shape.dynamic_lds,
+            kernarg,
+            kernarg_address: 0,
+            site: call.site.clone(),
+        };
+        self.enqueue(stream, call, Work::Launch(Box::new(dispatch))).map_err(|code| match code {
+            // Launches, unlike other calls, answer this for a stream that is gone.
+            Code::CONTEXT_IS_DESTROYED => Code::INVALID_VALUE,
+            other => other,
+        })
+    }
+}
+
+fn refusal_code(problem: &LaunchProblem) -> Code {
+    match problem {
+        LaunchProblem::Empty { .. }
+        | LaunchProblem::GridTooLarge { .. }
+        | LaunchProblem::BlockTooLarge { .. }
+        | LaunchProblem::BlockShape { .. } => Code::INVALID_CONFIGURATION,
+        _ => Code::INVALID_VALUE,
+    }
+}

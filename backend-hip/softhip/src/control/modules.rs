@@ -1,0 +1,116 @@
+//! Code objects on the device.
+
+use std::sync::Arc;
+
+use super::SoftDevice;
+use crate::api::Code;
+use crate::memory::AllocationKind;
+use crate::object::{CodeObject, Kernel, ObjectError};
+use crate::report::{HostCall, Problem, Report};
+use crate::sched::Execute;
+
+/// A loaded module, by the order of loading.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ModuleId(pub(crate) usize);
+
+/// A kernel of a module, by the order in which it was first asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FunctionId(pub(crate) usize);
+
+#[derive(Debug, Default)]
+pub(super) struct Modules {
+    /// `None`: unloaded.
+    loaded: Vec<Option<Module>>,
+    functions: Vec<Function>,
+}
+
+#[derive(Debug)]
+struct Module {
+    object: Arc<CodeObject>,
+    base: u64,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Function {
+    module: ModuleId,
+    kernel: usize,
+    object: Arc<CodeObject>,
+    pub(super) run: Arc<dyn Execute>,
+}
+
+impl Function {
+    pub(super) fn kernel(&self) -> &Kernel {
+        &self.object.kernels()[self.kernel]
+    }
+}
+
+impl Modules {
+    fn module(&self, module: ModuleId) -> Result<&Module, Code> {
+        self.loaded.get(module.0).and_then(Option::as_ref).ok_or(Code::INVALID_HANDLE)
+    }
+
+    /// A function of a module that is still loaded.
+    pub(super) fn function(&self, function: FunctionId) -> Result<&Function, Code> {
+        let function = self.functions.get(function.0).ok_or(Code::INVALID_HANDLE)?;
+        self.module(function.module)?;
+        Ok(function)
+    }
+}
+
+impl SoftDevice {
+    /// Loads a gfx942 code object.
+    pub(crate) fn load_module(&self, bytes: &[u8], call: HostCall) -> Result<ModuleId, Code> {
+        let object = CodeObject::parse(bytes).map_err(|error| {
+            let report = Report::new(Problem::CodeObject { reason: error.to_string() });
+            self.state().reports.push(report.call(call.clone()));
+            match error {
+                ObjectError::OtherGpu { .. } => Code::NO_BINARY_FOR_GPU,
+                _ => Code::INVALID_IMAGE,
+            }
+        })?;
+        let span = object.image().span().max(1);
+        let base = self.allocate(span, AllocationKind::Image, call.site)?;
+        for segment in object.image().relocated(base) {
+            self.memory.write(base + segment.address, &segment.bytes).map_err(|_| Code::INVALID_IMAGE)?;
+        }
+        let mut state = self.state();
+        state.modules.loaded.push(Some(Module { object: Arc::new(object), base }));
+        Ok(ModuleId(state.modules.loaded.len() - 1))
+    }
+
+    /// Unloads a module, after all work.
+    pub(crate) fn unload_module(&self, module: ModuleId) -> Result<(), Code> {
+        let mut state = self.state();
+        state.synchronise(&self.memory)?;
+        let base = state.modules.module(module)?.base;
+        state.modules.loaded[module.0] = None;
+        self.memory.free(base, None).map_err(|_| Code::INVALID_HANDLE)
+    }
+
+    /// A kernel by its name.
+    pub(crate) fn function(&self, module: ModuleId, name: &str) -> Result<FunctionId, Code> {
+        let mut state = self.state();
+        let Module { object, base } = state.modules.module(module)?;
+        let kernel = object.kernels().iter().position(|kernel| kernel.name == name).ok_or(Code::NOT_FOUND)?;
+        let known = state.modules.functions.iter().position(|f| f.module == module && f.kernel == kernel);
+        if let Some(known) = known {
+            return Ok(FunctionId(known));
+        }
+        let (object, run) = (Arc::clone(object), (self.options.prepare)(object, kernel, *base));
+        state.modules.functions.push(Function { module, kernel, object, run });
+        Ok(FunctionId(state.modules.functions.len() - 1))
+    }
+
+    /// Address and size of a device variable.
+    pub(crate) fn global(&self, module: ModuleId, name: &str) -> Result<(u64, u64), Code> {
+        let state = self.state();
+        let Module { object, base } = state.modules.module(module)?;
+        let range = object.symbol(name).ok_or(Code::NOT_FOUND)?;
+        Ok((base + range.start, range.end - range.start))
+    }
+
+    /// What the metadata says about a kernel.
+    pub(crate) fn kernel(&self, function: FunctionId) -> Result<Kernel, Code> {
+        Ok(self.state().modules.function(function)?.kernel().clone())
+    }
+}

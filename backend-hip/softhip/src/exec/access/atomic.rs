@@ -1,0 +1,208 @@
+//! Read-modify-write operations, on global memory and on LDS.
+
+use half::{bf16, f16};
+
+use super::global::{Place, count};
+use crate::exec::core::cx::{Cx, Step};
+use crate::exec::core::lanes::commit;
+use crate::exec::core::trap::Trap;
+use crate::exec::core::uop::Uop;
+use crate::exec::float;
+use crate::isa::Op;
+use crate::memory::{WAVE, WaveAccess};
+use crate::report::Segment;
+
+/// What an atomic does with the old value and its data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::exec) enum Rmw {
+    Swap,
+    /// Stores the first datum where the old value equals the second.
+    CompareSwap,
+    /// As above with equality of floating-point numbers.
+    CompareSwapFloat,
+    Add,
+    Sub,
+    /// The datum minus the old value.
+    ReverseSub,
+    /// Counts up to the datum, then starts at 0.
+    Inc,
+    /// Counts down from the datum.
+    Dec,
+    SignedMin,
+    SignedMax,
+    UnsignedMin,
+    UnsignedMax,
+    And,
+    Or,
+    Xor,
+    /// Clears the bits of the first datum, sets those of the second.
+    MaskedOr,
+    /// Subtracts the first datum if that stays positive, adds the second otherwise.
+    Wrap,
+    AddFloat,
+    MinFloat,
+    MaxFloat,
+    AddPairF16,
+    AddPairBf16,
+}
+
+impl Rmw {
+    /// From the mnemonic; `None` if the operation is no such thing.
+    pub fn of(op: Op) -> Option<Self> {
+        let name = op.mnemonic();
+        let (operation, ty) = if let Some(rest) = name.strip_prefix("ds_") {
+            rest.rsplit_once('_').map(|(operation, ty)| (operation.trim_end_matches("_rtn"), ty))?
+        } else {
+            let (_, rest) = name.split_once("_atomic_")?;
+            let rest = rest.trim_end_matches("_x2");
+            match rest.rsplit_once('_') {
+                Some((operation, ty @ ("f32" | "f64" | "f16" | "bf16"))) => (operation, ty),
+                _ => (rest, ""),
+            }
+        };
+        let float = matches!(ty, "f32" | "f64");
+        Some(match operation {
+            "swap" | "wrxchg" => Self::Swap,
+            "cmpswap" => Self::CompareSwap,
+            "cmpst" if float => Self::CompareSwapFloat,
+            "cmpst" => Self::CompareSwap,
+            "add" if float => Self::AddFloat,
+            "add" => Self::Add,
+            "sub" => Self::Sub,
+            "rsub" => Self::ReverseSub,
+            "inc" => Self::Inc,
+            "dec" => Self::Dec,
+            "smin" => Self::SignedMin,
+            "smax" => Self::SignedMax,
+            "umin" => Self::UnsignedMin,
+            "umax" => Self::UnsignedMax,
+            "min" if float => Self::MinFloat,
+            "max" if float => Self::MaxFloat,
+            "min" if ty.starts_with('i') => Self::SignedMin,
+            "max" if ty.starts_with('i') => Self::SignedMax,
+            "min" => Self::UnsignedMin,
+            "max" => Self::UnsignedMax,
+            "and" => Self::And,
+            "or" => Self::Or,
+            "xor" => Self::Xor,
+            "mskor" => Self::MaskedOr,
+            "wrap" => Self::Wrap,
+            "pk_add" if ty == "f16" => Self::AddPairF16,
+            "pk_add" => Self::AddPairBf16,
+            _ => return None,
+        })
+    }
+
+    /// The new value of a dword. `data` are the instruction's, in the order of the enumeration's descriptions.
+    pub fn apply32(self, old: u32, data: [u32; 2]) -> u32 {
+        let [x, y] = data;
+        let (old_f, x_f) = (f32::from_bits(old), f32::from_bits(x));
+        match self {
+            Self::Swap => x,
+            Self::CompareSwap => if old == y { x } else { old },
+            Self::CompareSwapFloat => if old_f == f32::from_bits(y) { x } else { old },
+            Self::Add => old.wrapping_add(x),
+            Self::Sub => old.wrapping_sub(x),
+            Self::ReverseSub => x.wrapping_sub(old),
+            Self::Inc => if old >= x { 0 } else { old + 1 },
+            Self::Dec => if old == 0 || old > x { x } else { old - 1 },
+            Self::SignedMin => (old as i32).min(x as i32) as u32,
+            Self::SignedMax => (old as i32).max(x as i32) as u32,
+            Self::UnsignedMin => old.min(x),
+            Self::UnsignedMax => old.max(x),
+            Self::And => old & x,
+            Self::Or => old | x,
+            Self::Xor => old ^ x,
+            Self::MaskedOr => (old & !x) | y,
+            Self::Wrap => if old >= x { old - x } else { old.wrapping_add(y) },
+            Self::AddFloat => float::add(old_f, x_f).to_bits(),
+            Self::MinFloat => if x_f < old_f { x } else { old },
+            Self::MaxFloat => if x_f > old_f { x } else { old },
+            Self::AddPairF16 => pairwise(old, x, |a, b| float::add(f16::from_bits(a), f16::from_bits(b)).to_bits()),
+            Self::AddPairBf16 => pairwise(old, x, |a, b| {
+                bf16::from_f32(bf16::from_bits(a).to_f32() + bf16::from_bits(b).to_f32()).to_bits()
+            }),
+        }
+    }
+
+    /// The new value of a double word.
+    pub fn apply64(self, old: u64, data: [u64; 2]) -> u64 {
+        let [x, y] = data;
+        let (old_f, x_f) = (f64::from_bits(old), f64::from_bits(x));
+        match self {
+            Self::Swap | Self::AddPairF16 | Self::AddPairBf16 => x,
+            Self::CompareSwap => if old == y { x } else { old },
+            Self::CompareSwapFloat => if old_f == f64::from_bits(y) { x } else { old },
+            Self::Add => old.wrapping_add(x),
+            Self::Sub => old.wrapping_sub(x),
+            Self::ReverseSub => x.wrapping_sub(old),
+            Self::Inc => if old >= x { 0 } else { old + 1 },
+            Self::Dec => if old == 0 || old > x { x } else { old - 1 },
+            Self::SignedMin => (old as i64).min(x as i64) as u64,
+            Self::SignedMax => (old as i64).max(x as i64) as u64,
+            Self::UnsignedMin => old.min(x),
+            Self::UnsignedMax => old.max(x),
+            Self::And => old & x,
+            Self::Or => old | x,
+            Self::Xor => old ^ x,
+            Self::MaskedOr => (old & !x) | y,
+            Self::Wrap => if old >= x { old - x } else { old.wrapping_add(y) },
+            Self::AddFloat => float::add(old_f, x_f).to_bits(),
+            Self::MinFloat => if x_f < old_f { x } else { old },
+            Self::MaxFloat => if x_f > old_f { x } else { old },
+        }
+    }
+}
+
+fn pairwise(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
+    u32::from(f(a as u16, b as u16)) | (u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16)
+}
+
+/// Whether a global atomic works on 64 bits.
+fn is_wide(op: Op) -> bool {
+    let name = op.mnemonic();
+    name.ends_with("_x2") || name.ends_with("_f64")
+}
+
+/// An atomic on global memory; the old values go to the destination if there is one.
+pub(in crate::exec) fn global(c: &mut Cx<'_>, u: &Uop, place: &Place, exec: u64, segment: Segment) -> Step {
+    let Some(rmw) = u.rmw else { return c.unsupported(u, "atomic") };
+    if exec == 0 {
+        return Step::Next;
+    }
+    let wide = is_wide(u.inst.op);
+    let bytes = if wide { 8 } else { 4 };
+    count(c, place, exec, bytes, true);
+    let access = WaveAccess { exec, addresses: place.view(), bytes, align: bytes, pc: u.offset, atomic: true };
+    let data = usize::from(u.src[1]);
+    let (to, returns) = (usize::from(u.dst), u.inst.dst.is_some());
+    let two = rmw == Rmw::CompareSwap;
+    let file = &mut c.wave.v;
+    let result = if wide {
+        let word = |lane: usize, i: usize| u64::from(file[data + i][lane]);
+        let pair = |lane: usize, i: usize| word(lane, 2 * i) | (word(lane, 2 * i + 1) << 32);
+        let mut old = [0; WAVE];
+        let result = c.memory.atomic_u64(c.group, &access, &mut old, |lane, old| {
+            rmw.apply64(old, [pair(lane, 0), if two { pair(lane, 1) } else { 0 }])
+        });
+        if returns && result.is_ok() {
+            commit(&mut file[to], &old.map(|value| value as u32), exec);
+            commit(&mut file[to + 1], &old.map(|value| (value >> 32) as u32), exec);
+        }
+        result
+    } else {
+        let word = |lane: usize, i: usize| file[data + i][lane];
+        let mut old = [0; WAVE];
+        let result = c.memory.atomic_u32(c.group, &access, &mut old, |lane, old| {
+            rmw.apply32(old, [word(lane, 0), if two { word(lane, 1) } else { 0 }])
+        });
+        if returns && result.is_ok() {
+            commit(&mut file[to], &old, exec);
+        }
+        result
+    };
+    match result {
+        Ok(()) => Step::Next,
+        Err(fault) => c.fault(Trap::lane(segment, *fault)),
+    }
+}

@@ -1,0 +1,206 @@
+//! Loads and stores of global memory.
+
+use super::narrow::{Half, Width};
+use crate::exec::core::cx::{Cx, Handler, Step};
+use crate::exec::core::lanes::{commit, transform};
+use crate::exec::core::trap::Trap;
+use crate::exec::core::uop::Uop;
+use crate::isa::{Mods, Op};
+use crate::memory::{Addresses, Lanes, WAVE, WaveAccess};
+use crate::report::Segment;
+
+/// The lanes' addresses, in one of two forms.
+pub(in crate::exec) enum Place {
+    Wide([u64; WAVE]),
+    Based { base: u64, offsets: Lanes },
+}
+
+impl Place {
+    pub fn view(&self) -> Addresses<'_> {
+        match self {
+            Self::Wide(addresses) => Addresses::Wide(addresses),
+            Self::Based { base, offsets } => Addresses::Based { base: *base, offsets },
+        }
+    }
+
+    fn lane(&self, lane: usize) -> u64 {
+        match self {
+            Self::Wide(addresses) => addresses[lane],
+            Self::Based { base, offsets } => base.wrapping_add(offsets[lane].into()),
+        }
+    }
+}
+
+/// The byte offset of a FLAT-encoded instruction.
+pub(in crate::exec) fn immediate(u: &Uop) -> i64 {
+    match u.inst.mods {
+        Mods::Flat(mods) => mods.offset.into(),
+        _ => 0,
+    }
+}
+
+/// Whether the access is of device or system scope, so that it orders workgroups.
+pub(in crate::exec) fn device_scope(u: &Uop) -> bool {
+    matches!(u.inst.mods, Mods::Flat(mods) if mods.cache.sc1)
+}
+
+/// 64-bit addresses from a register pair.
+pub(in crate::exec) fn wide_addresses(c: &Cx<'_>, u: &Uop) -> [u64; WAVE] {
+    let (low, high) = (&c.wave.v[usize::from(u.src[0])], &c.wave.v[usize::from(u.src[0]) + 1]);
+    let offset = immediate(u);
+    let mut addresses = [0; WAVE];
+    for lane in 0..WAVE {
+        let address = u64::from(low[lane]) | (u64::from(high[lane]) << 32);
+        addresses[lane] = address.wrapping_add_signed(offset);
+    }
+    addresses
+}
+
+fn place(c: &Cx<'_>, u: &Uop) -> Place {
+    if u.inst.src[2].is_some() {
+        let base = c.read64(u.scalar[2]).wrapping_add_signed(immediate(u));
+        Place::Based { base, offsets: c.wave.v[usize::from(u.src[0])] }
+    } else {
+        Place::Wide(wide_addresses(c, u))
+    }
+}
+
+/// Counts the bytes and the cache lines of an access.
+pub(in crate::exec) fn count(c: &mut Cx<'_>, place: &Place, exec: u64, bytes: u32, writes: bool) {
+    let moved = u64::from(exec.count_ones()) * u64::from(bytes);
+    if writes {
+        c.counters.bytes_written += moved;
+    } else {
+        c.counters.bytes_read += moved;
+    }
+    c.counters.cache_lines += lines(place, exec, bytes);
+}
+
+/// Distinct lines of 128 bytes that the lanes touch.
+fn lines(place: &Place, exec: u64, bytes: u32) -> u64 {
+    const LINE: u32 = 7;
+    let mut touched = [0u64; 2 * WAVE];
+    let mut count = 0;
+    let mut sorted = true;
+    let mut rest = exec;
+    while rest != 0 {
+        let lane = rest.trailing_zeros() as usize;
+        rest &= rest - 1;
+        let address = place.lane(lane);
+        for line in [address >> LINE, address.wrapping_add(u64::from(bytes) - 1) >> LINE] {
+            if count == 0 || touched[count - 1] != line {
+                sorted &= count == 0 || touched[count - 1] < line;
+                touched[count] = line;
+                count += 1;
+            }
+        }
+    }
+    if !sorted {
+        touched[..count].sort_unstable();
+        return 1 + touched[..count].windows(2).filter(|pair| pair[0] != pair[1]).count() as u64;
+    }
+    count as u64
+}
+
+/// Loads through any kind of addresses.
+pub(in crate::exec) fn load_from(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    place: &Place,
+    exec: u64,
+    width: Width,
+    segment: Segment,
+) -> Step {
+    if exec == 0 {
+        return Step::Next;
+    }
+    count(c, place, exec, width.bytes, false);
+    let access = WaveAccess {
+        exec,
+        addresses: place.view(),
+        bytes: width.bytes,
+        align: 1,
+        pc: u.offset,
+        atomic: device_scope(u),
+    };
+    let first = usize::from(u.dst);
+    let result = if width.is_plain() {
+        let registers = &mut c.wave.v[first..first + width.registers()];
+        c.memory.load(c.group, &access, registers)
+    } else {
+        let mut loaded = [[0; WAVE]];
+        let result = c.memory.load(c.group, &access, &mut loaded);
+        let old = c.wave.v[first];
+        let placed: Lanes = std::array::from_fn(|lane| width.place(loaded[0][lane], old[lane]));
+        commit(&mut c.wave.v[first], &placed, if result.is_ok() { exec } else { 0 });
+        result
+    };
+    match result {
+        Ok(()) => Step::Next,
+        Err(fault) => c.fault(Trap::lane(segment, *fault)),
+    }
+}
+
+/// Stores through any kind of addresses.
+pub(in crate::exec) fn store_to(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    place: &Place,
+    exec: u64,
+    width: Width,
+    segment: Segment,
+) -> Step {
+    if exec == 0 {
+        return Step::Next;
+    }
+    count(c, place, exec, width.bytes, true);
+    let access = WaveAccess {
+        exec,
+        addresses: place.view(),
+        bytes: width.bytes,
+        align: 1,
+        pc: u.offset,
+        atomic: device_scope(u),
+    };
+    let first = usize::from(u.src[1]);
+    let result = if width.half == Some(Half::High) {
+        let mut shifted = [c.wave.v[first]];
+        transform(&mut shifted, 0, 0, |x: u32| x >> 16);
+        c.memory.store(c.group, &access, &shifted)
+    } else {
+        c.memory.store(c.group, &access, &c.wave.v[first..first + width.registers()])
+    };
+    match result {
+        Ok(()) => Step::Next,
+        Err(fault) => c.fault(Trap::lane(segment, *fault)),
+    }
+}
+
+fn load(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let (place, exec) = (place(c, u), c.wave.exec());
+    load_from(c, u, &place, exec, u.width, Segment::Global)
+}
+
+fn store(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let (place, exec) = (place(c, u), c.wave.exec());
+    store_to(c, u, &place, exec, u.width, Segment::Global)
+}
+
+fn atomic(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let (place, exec) = (place(c, u), c.wave.exec());
+    super::atomic::global(c, u, &place, exec, Segment::Global)
+}
+
+/// The handler of a GLOBAL operation.
+pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
+    let name = op.mnemonic().strip_prefix("global_")?;
+    if name.starts_with("load_lds") {
+        None
+    } else if name.starts_with("load_") {
+        Some(load)
+    } else if name.starts_with("store_") {
+        Some(store)
+    } else {
+        super::atomic::Rmw::of(op).map(|_| atomic as Handler)
+    }
+}

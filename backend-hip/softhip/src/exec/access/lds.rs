@@ -1,0 +1,287 @@
+//! The local data share of one workgroup, with every access checked.
+//!
+//! Per byte there is a bit that says whether it has been written, and a record of which waves read and wrote
+//! it since the last barrier. Two waves that touch one byte between two barriers, one of them writing, race:
+//! nothing orders them. Atomics do not race with atomics.
+
+use crate::memory::{AccessKind, Checks};
+use crate::report::{LdsFault, LdsProblem, Segment};
+
+/// Set in a writer's mark when it was an atomic.
+const ATOMIC: u8 = 0x80;
+/// The mark of several waves.
+const SEVERAL: u8 = 0x7f;
+
+/// Who touched the four bytes of a word in an epoch; a mark is a wave's number plus 1, or 0.
+#[derive(Debug, Clone, Copy, Default)]
+struct Record {
+    epoch: u32,
+    writer: [u8; 4],
+    reader: [u8; 4],
+    write_offset: u32,
+    read_offset: u32,
+}
+
+/// One access of one lane.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::exec) struct Touch {
+    pub kind: AccessKind,
+    /// The wave within the workgroup.
+    pub wave: u32,
+    /// First byte.
+    pub at: u64,
+    /// Bytes.
+    pub size: u32,
+    /// Bytes from the kernel's entry to the instruction.
+    pub offset: u32,
+}
+
+/// The memory of one workgroup.
+#[derive(Debug)]
+pub(in crate::exec) struct Lds {
+    words: Vec<u32>,
+    /// Low four bits: which bytes of the word have been written.
+    written: Vec<u8>,
+    records: Vec<Record>,
+    len: u64,
+    epoch: u32,
+    checks: Checks,
+}
+
+impl Lds {
+    /// `len` bytes that nobody has written.
+    pub fn new(len: u64, checks: Checks) -> Self {
+        let words = usize::try_from(len.div_ceil(4)).unwrap_or(0);
+        let records = if checks.races { words } else { 0 };
+        Self {
+            words: vec![0; words],
+            written: vec![0; words],
+            records: vec![Record::default(); records],
+            len,
+            epoch: 1,
+            checks,
+        }
+    }
+
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Forgets everything: the next workgroup begins.
+    pub fn reset(&mut self) {
+        self.words.fill(0);
+        self.written.fill(0);
+        self.pass_barrier();
+    }
+
+    /// All waves have met: what was before is ordered before what comes.
+    pub fn pass_barrier(&mut self) {
+        if self.epoch == u32::MAX {
+            self.records.fill(Record::default());
+            self.epoch = 0;
+        }
+        self.epoch += 1;
+    }
+
+    fn fault(touch: Touch, problem: LdsProblem) -> LdsFault {
+        let size = u64::from(touch.size);
+        LdsFault { segment: Segment::Lds, problem, access: touch.kind, offset: touch.at, size }
+    }
+
+    /// Checks and records one access.
+    #[inline]
+    pub fn touch(&mut self, touch: Touch) -> Result<(), LdsFault> {
+        let end = touch.at + u64::from(touch.size);
+        if end > self.len {
+            return Err(Self::fault(touch, LdsProblem::OutOfBounds { limit: self.len }));
+        }
+        if touch.kind == AccessKind::Atomic && !touch.at.is_multiple_of(touch.size.into()) {
+            return Err(Self::fault(touch, LdsProblem::Misaligned { required: touch.size.into() }));
+        }
+        let (first, last) = ((touch.at / 4) as usize, (end.saturating_sub(1) / 4) as usize);
+        for word in first..=last {
+            let start = 4 * word as u64;
+            let low = touch.at.saturating_sub(start) as u32;
+            let high = (end - start).min(4) as u32;
+            let bytes = ((1u32 << high) - (1 << low)) as u8;
+            self.touch_word(touch, word, bytes)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn touch_word(&mut self, touch: Touch, word: usize, bytes: u8) -> Result<(), LdsFault> {
+        if touch.kind == AccessKind::Write {
+            self.written[word] |= bytes;
+        } else if self.checks.uninitialised && self.written[word] & bytes != bytes {
+            let missing = (bytes & !self.written[word]).trailing_zeros();
+            let byte = 4 * word as u64 + u64::from(missing);
+            return Err(Self::fault(touch, LdsProblem::Uninitialised { byte }));
+        }
+        if self.checks.races {
+            self.order(touch, word, bytes)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn order(&mut self, touch: Touch, word: usize, bytes: u8) -> Result<(), LdsFault> {
+        let record = &mut self.records[word];
+        if record.epoch != self.epoch {
+            *record = Record { epoch: self.epoch, ..Record::default() };
+        }
+        let own = touch.wave as u8 + 1;
+        for byte in 0..4 {
+            if (bytes >> byte) & 1 == 0 {
+                continue;
+            }
+            let (writer, reader) = (record.writer[byte], record.reader[byte]);
+            let atomic = touch.kind == AccessKind::Atomic;
+            let foreign_writer = writer != 0 && writer & !ATOMIC != own && !(atomic && writer & ATOMIC != 0);
+            let foreign_reader = touch.kind != AccessKind::Read && reader != 0 && reader != own;
+            if foreign_writer || foreign_reader {
+                let record = *record;
+                return Err(Self::race(touch, word, byte, record, foreign_writer));
+            }
+            match touch.kind {
+                AccessKind::Read => record.reader[byte] = if reader == 0 || reader == own { own } else { SEVERAL },
+                AccessKind::Write => record.writer[byte] = own,
+                AccessKind::Atomic => {
+                    let mixed = writer != 0 && writer & !ATOMIC != own;
+                    record.writer[byte] = ATOMIC | if mixed { SEVERAL } else { own };
+                }
+            }
+        }
+        if touch.kind == AccessKind::Read {
+            record.read_offset = touch.offset;
+        } else {
+            record.write_offset = touch.offset;
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn race(touch: Touch, word: usize, byte: usize, record: Record, by_writer: bool) -> LdsFault {
+        let (mark, other, offset) = if by_writer {
+            let mark = record.writer[byte];
+            let other = if mark & ATOMIC != 0 { AccessKind::Atomic } else { AccessKind::Write };
+            (mark & !ATOMIC, other, record.write_offset)
+        } else {
+            (record.reader[byte], AccessKind::Read, record.read_offset)
+        };
+        let problem = LdsProblem::Race {
+            byte: 4 * word as u64 + byte as u64,
+            wave: u32::from(mark) - 1,
+            other,
+            other_offset: Some(offset.into()),
+        };
+        Self::fault(touch, problem)
+    }
+
+    /// The low `bytes` (1 to 4) bytes at `at`, zero-extended. Bounds have been checked.
+    #[inline]
+    pub fn read(&self, at: u64, bytes: u32) -> u32 {
+        let word = (at / 4) as usize;
+        let shift = 8 * (at % 4) as u32;
+        let low = u64::from(self.words[word]);
+        let high = if shift + 8 * bytes > 32 { u64::from(self.words[word + 1]) } else { 0 };
+        let mask = u32::MAX >> (32 - 8 * bytes);
+        ((low | (high << 32)) >> shift) as u32 & mask
+    }
+
+    /// Stores the low `bytes` (1 to 4) bytes of `value` at `at`. Bounds have been checked.
+    #[inline]
+    pub fn write(&mut self, at: u64, bytes: u32, value: u32) {
+        let word = (at / 4) as usize;
+        let shift = 8 * (at % 4) as u32;
+        let mask = u64::from(u32::MAX >> (32 - 8 * bytes)) << shift;
+        let value = (u64::from(value) << shift) & mask;
+        self.words[word] = (self.words[word] & !(mask as u32)) | value as u32;
+        if mask >> 32 != 0 {
+            self.words[word + 1] = (self.words[word + 1] & !((mask >> 32) as u32)) | (value >> 32) as u32;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(kind: AccessKind, wave: u32, at: u64, size: u32) -> Touch {
+        Touch { kind, wave, at, size, offset: 0x40 }
+    }
+
+    fn lds() -> Lds {
+        let mut lds = Lds::new(64, Checks::ALL);
+        for at in (0..64).step_by(4) {
+            lds.touch(touch(AccessKind::Write, 0, at, 4)).unwrap();
+        }
+        lds.pass_barrier();
+        lds
+    }
+
+    #[test]
+    fn bytes_read_back_at_every_offset_and_width() {
+        for at in 0..8 {
+            for bytes in 1..=4 {
+                let mut lds = lds();
+                lds.write(at, bytes, 0x8765_4321);
+                assert_eq!(lds.read(at, bytes), 0x8765_4321 & (u32::MAX >> (32 - 8 * bytes)));
+                assert_eq!(lds.read(at + u64::from(bytes), 4), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_last_byte_is_inside_and_the_next_one_is_not() {
+        let mut lds = lds();
+        assert!(lds.touch(touch(AccessKind::Write, 0, 63, 1)).is_ok());
+        let fault = lds.touch(touch(AccessKind::Write, 0, 61, 4)).unwrap_err();
+        assert_eq!(fault.problem, LdsProblem::OutOfBounds { limit: 64 });
+    }
+
+    #[test]
+    fn unwritten_bytes_are_named() {
+        let mut lds = Lds::new(16, Checks::ALL);
+        lds.touch(touch(AccessKind::Write, 0, 0, 2)).unwrap();
+        let fault = lds.touch(touch(AccessKind::Read, 0, 0, 4)).unwrap_err();
+        assert_eq!(fault.problem, LdsProblem::Uninitialised { byte: 2 });
+        assert!(lds.touch(touch(AccessKind::Read, 0, 0, 2)).is_ok());
+    }
+
+    #[test]
+    fn waves_race_within_an_epoch_and_not_across_a_barrier() {
+        use AccessKind::{Atomic, Read, Write};
+        for (first, second, races) in [
+            (Read, Read, false),
+            (Read, Write, true),
+            (Write, Read, true),
+            (Write, Write, true),
+            (Atomic, Atomic, false),
+            (Atomic, Read, true),
+            (Write, Atomic, true),
+            (Read, Atomic, true),
+        ] {
+            let mut lds = lds();
+            lds.touch(touch(first, 1, 8, 4)).unwrap();
+            let result = lds.touch(touch(second, 2, 8, 4));
+            assert_eq!(result.is_err(), races, "{first:?} then {second:?}");
+            if let Err(fault) = result {
+                let expected = LdsProblem::Race { byte: 8, wave: 1, other: first, other_offset: Some(0x40) };
+                assert_eq!(fault.problem, expected);
+            }
+            let mut lds = self::lds();
+            lds.touch(touch(first, 1, 8, 4)).unwrap();
+            lds.pass_barrier();
+            assert!(lds.touch(touch(second, 2, 8, 4)).is_ok());
+        }
+    }
+
+    #[test]
+    fn neighbouring_bytes_do_not_race() {
+        let mut lds = lds();
+        lds.touch(touch(AccessKind::Write, 1, 8, 1)).unwrap();
+        assert!(lds.touch(touch(AccessKind::Write, 2, 9, 1)).is_ok());
+        assert!(lds.touch(touch(AccessKind::Write, 2, 8, 1)).is_err());
+    }
+}

@@ -1,0 +1,11 @@
+//! The machinery under the operations: a wave's state, lane loops, modes, faults and counts.
+
+pub(in crate::exec) mod counters;
+pub(in crate::exec) mod cx;
+pub(in crate::exec) mod lanes;
+pub(in crate::exec) mod mode;
+pub(in crate::exec) mod trap;
+pub(in crate::exec) mod uop;
+pub(in crate::exec) mod wave;
+pub(in crate::exec) mod wide;
+pub(in crate::exec) mod word;

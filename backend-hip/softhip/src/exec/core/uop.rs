@@ -1,0 +1,113 @@
+//! The instruction as the interpreter runs it.
+
+use super::cx::Handler;
+use crate::isa::Inst;
+
+/// A vector operand that the kernel has no registers for.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::exec) struct Missing {
+    pub file: char,
+    pub index: u32,
+    pub count: u32,
+}
+
+/// A scalar source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::exec) enum Scalar {
+    /// A register of the scalar file, and the one after it for 64 bits.
+    Register(u8),
+    /// A constant, widened as the operand's type says.
+    Constant(u64),
+    /// SCC, or a condition on VCC or EXEC.
+    Flag(Flag),
+}
+
+/// A one-bit scalar source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::exec) enum Flag {
+    Scc,
+    Vccz,
+    Execz,
+}
+
+/// What an instruction is counted as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// Scalar arithmetic and moves.
+    Scalar,
+    /// Scalar loads and stores.
+    ScalarMemory,
+    /// Branches, barriers, waits and the end.
+    Control,
+    /// Vector arithmetic, moves and compares.
+    Vector,
+    /// Matrix multiply-accumulate.
+    Matrix,
+    /// Loads from global memory (GLOBAL, FLAT and buffer encodings).
+    GlobalLoad,
+    /// Stores to global memory.
+    GlobalStore,
+    /// Atomics on global memory.
+    GlobalAtomic,
+    /// Private memory.
+    Scratch,
+    /// Local data share, lane permutes included.
+    Local,
+}
+
+impl Kind {
+    /// All kinds, in declaration order.
+    pub const ALL: [Self; 10] = [
+        Self::Scalar,
+        Self::ScalarMemory,
+        Self::Control,
+        Self::Vector,
+        Self::Matrix,
+        Self::GlobalLoad,
+        Self::GlobalStore,
+        Self::GlobalAtomic,
+        Self::Scratch,
+        Self::Local,
+    ];
+}
+
+/// One instruction, with its operands resolved to places in a wave's files.
+#[derive(Debug, Clone)]
+pub(in crate::exec) struct Uop {
+    /// Carries the instruction out, modifiers included.
+    pub run: Handler,
+    /// Carries the bare operation out, on `src` and `dst` as they are.
+    pub base: Handler,
+    /// First slot of the destination in the vector file, as the bare operation writes it.
+    pub dst: u16,
+    /// First slots of the sources in the vector file, as the bare operation reads them.
+    pub src: [u16; 3],
+    /// Where the destination stands; differs from `dst` when the result is modified.
+    pub raw_dst: u16,
+    /// Where the sources stand; differ from `src` when they are modified.
+    pub raw_src: [u16; 3],
+    /// Sources that are scalar registers and have to be copied to all lanes first: bit `i` for `src[i]`.
+    pub splat: u8,
+    /// Registers per source to be copied, 1 or 2.
+    pub splat_width: [u8; 3],
+    /// Scalar destination: of scalar operations, of compares, of carries.
+    pub sdst: u8,
+    /// Scalar sources; of vector operations, those that are masks or lane numbers.
+    pub scalar: [Scalar; 3],
+    /// Index of the branch target.
+    pub target: u32,
+    /// Integer saturation is asked for.
+    pub clamp: bool,
+    /// A floating-point operation: modes that flush denormals concern it.
+    pub float: bool,
+    /// What it counts as.
+    pub kind: Kind,
+    /// Scalar registers read and written, one bit each.
+    pub reads: u128,
+    /// See `reads`.
+    pub writes: u128,
+    /// The decoded instruction.
+    pub inst: Inst,
+    /// A register that the instruction names and the kernel does not have.
+    pub missing: Option<Missing>,
+}

@@ -1,0 +1,28 @@
+//! Scalar registers without a value.
+//!
+//! Compilers widen scalar loads: of eight dwords loaded, a kernel may use five, and the other three may lie
+//! beyond the end of the allocation. Such a load is no fault. The registers that got nothing are poisoned; a
+//! write heals them, and the first instruction that reads one is reported, as the fault of the load.
+
+use super::core::cx::{Cx, Step};
+use super::core::trap::Trap;
+use super::core::uop::Uop;
+
+/// Refuses to read poison, and heals what `u` overwrites. Called only while some register is poisoned.
+#[cold]
+pub(super) fn gate(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let read = c.wave.poison & u.reads;
+    if read != 0 {
+        let register = read.trailing_zeros();
+        let source = c.wave.poisonings.iter().rev().find(|p| p.registers >> register & 1 != 0).cloned();
+        if let Some(source) = source {
+            let load = c.program.address(source.at);
+            return c.fault(Trap::Poison { register, load, fault: source.fault });
+        }
+    }
+    c.wave.poison &= !u.writes;
+    if c.wave.poison == 0 {
+        c.wave.poisonings.clear();
+    }
+    Step::Next
+}

@@ -1,0 +1,137 @@
+//! The pre-decoded program: dense, with operands resolved and branch targets looked up.
+
+use super::core::cx::Step;
+use super::core::trap::Trap;
+use super::core::uop::Uop;
+use super::handlers;
+use super::resolve::Layout;
+use crate::isa::{self, DecodeError, Inst};
+use crate::memory::Lanes;
+
+/// How many vector registers a wave of the kernel has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Registers {
+    /// VGPRs, at most 256.
+    pub vgprs: u16,
+    /// Accumulation registers, at most 256.
+    pub agprs: u16,
+}
+
+/// A kernel's code, ready to run.
+///
+/// All of a text section is taken, kernels and padding alike: words that are no instruction become one that
+/// faults when it is reached.
+#[derive(Debug)]
+pub struct Program {
+    uops: Vec<Uop>,
+    /// Index of the instruction that starts at each word; `u32::MAX` in the middle of one.
+    starts: Vec<u32>,
+    base: u64,
+    words: Vec<u32>,
+    layout: Layout,
+    has_atomics: bool,
+}
+
+impl Program {
+    /// Decodes `text`, which is loaded at `base`, for a kernel with `registers`.
+    pub fn new(text: &[u32], base: u64, registers: Registers) -> Self {
+        let mut layout = Layout::new(registers);
+        let mut starts = vec![u32::MAX; text.len()];
+        let mut decoded: Vec<Result<Inst, DecodeError>> = Vec::new();
+        let mut word = 0;
+        while word < text.len() {
+            starts[word] = decoded.len() as u32;
+            let inst = isa::decode(&text[word..], base + 4 * word as u64);
+            word += inst.as_ref().map_or(1, |inst| usize::from(inst.size) / 4);
+            decoded.push(inst);
+        }
+        let index_of = |address: u64| {
+            let offset = address.wrapping_sub(base);
+            let word = usize::try_from(offset / 4).ok().filter(|_| offset % 4 == 0)?;
+            starts.get(word).copied().filter(|&index| index != u32::MAX)
+        };
+        let mut uops = Vec::with_capacity(decoded.len());
+        let mut has_atomics = false;
+        let mut address = base;
+        for inst in decoded {
+            let mut uop = match inst {
+                Ok(inst) => layout.resolve(inst),
+                Err(error) => handlers::undecodable(error, address),
+            };
+            address = uop.inst.next_pc();
+            if let Some(target) = uop.inst.branch_target() {
+                uop.target = index_of(target).unwrap_or(u32::MAX);
+            }
+            has_atomics |= handlers::orders_workgroups(&uop.inst);
+            uops.push(uop);
+        }
+        Self { uops, starts, base, words: text.to_vec(), layout, has_atomics }
+    }
+
+    /// Whether waves of different workgroups can influence each other.
+    ///
+    /// Their order then matters, so such programs run on one thread.
+    pub fn has_global_atomics(&self) -> bool {
+        self.has_atomics
+    }
+
+    /// The instruction at an address.
+    pub fn instruction_at(&self, address: u64) -> Option<&Inst> {
+        let index = self.index_of(address)?;
+        self.uop(index).map(|uop| &uop.inst)
+    }
+
+    /// The instruction with an index, as recorded in [`crate::memory::WaveAccess::pc`].
+    pub fn instruction(&self, index: u32) -> Option<&Inst> {
+        self.uop(index).map(|uop| &uop.inst)
+    }
+
+    pub(super) fn index_of(&self, address: u64) -> Option<u32> {
+        let offset = address.wrapping_sub(self.base);
+        let word = usize::try_from(offset / 4).ok().filter(|_| offset.is_multiple_of(4))?;
+        self.starts.get(word).copied().filter(|&index| index != u32::MAX)
+    }
+
+    #[inline]
+    pub(super) fn uop(&self, index: u32) -> Option<&Uop> {
+        self.uops.get(index as usize)
+    }
+
+    pub(super) fn address(&self, index: u32) -> u64 {
+        self.uop(index).map_or(self.base + 4 * self.words.len() as u64, |uop| uop.inst.pc)
+    }
+
+    pub(super) fn bytes(&self, inst: &Inst) -> Vec<u8> {
+        let first = usize::try_from((inst.pc - self.base) / 4).unwrap_or(usize::MAX);
+        let count = usize::from(inst.size) / 4;
+        self.words.iter().skip(first).take(count).flat_map(|word| word.to_le_bytes()).collect()
+    }
+
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(super) fn vgprs(&self) -> u32 {
+        u32::from(self.layout.registers().vgprs)
+    }
+
+    /// A fresh vector file: registers zero, constants in their places.
+    pub(super) fn vector_file(&self) -> Box<[Lanes]> {
+        self.layout.file()
+    }
+
+    /// Clears the registers of a used vector file.
+    pub(super) fn clear(&self, file: &mut [Lanes]) {
+        let registers = self.layout.registers();
+        file[..usize::from(registers.vgprs + registers.agprs)].fill([0; 64]);
+    }
+}
+
+impl super::core::cx::Cx<'_> {
+    /// Stops at an operation that the executor does not know in this form.
+    #[cold]
+    pub(super) fn unsupported(&mut self, u: &Uop, what: &'static str) -> Step {
+        let bytes = self.program.bytes(&u.inst);
+        self.fault(Trap::UnsupportedForm { mnemonic: u.inst.op.mnemonic(), what, bytes })
+    }
+}

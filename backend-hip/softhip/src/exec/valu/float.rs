@@ -1,0 +1,183 @@
+//! Floating-point arithmetic on f16, f32 and f64.
+
+use half::f16;
+
+use crate::exec::core::cx::{Cx, Handler, Step};
+use crate::exec::core::lanes::{map1, map2, map3};
+use crate::exec::core::mode::Round;
+use crate::exec::core::uop::Uop;
+use crate::exec::float::{self, Float, soft};
+use crate::isa::Op;
+
+/// Two sources: `fast` under round-to-nearest-even, `slow` otherwise.
+pub(super) fn fp2<F: Float>(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    fast: impl Fn(F, F) -> F,
+    slow: impl Fn(Round, F, F) -> F,
+) -> Step {
+    match c.wave.mode.round_of(F::SIZE) {
+        Round::Nearest => map2(c, u, fast),
+        round => map2(c, u, move |a, b| slow(round, a, b)),
+    }
+}
+
+/// Three sources.
+pub(super) fn fp3<F: Float>(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    fast: impl Fn(F, F, F) -> F,
+    slow: impl Fn(Round, F, F, F) -> F,
+) -> Step {
+    match c.wave.mode.round_of(F::SIZE) {
+        Round::Nearest => map3(c, u, fast),
+        round => map3(c, u, move |a, b, d| slow(round, a, b, d)),
+    }
+}
+
+fn minimum<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let ieee = c.wave.mode.ieee;
+    map2(c, u, move |a: F, b: F| float::min(ieee, a, b))
+}
+
+fn maximum<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let ieee = c.wave.mode.ieee;
+    map2(c, u, move |a: F, b: F| float::max(ieee, a, b))
+}
+
+fn min3<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let ieee = c.wave.mode.ieee;
+    map3(c, u, move |a: F, b: F, d: F| float::min(ieee, float::min(ieee, a, b), d))
+}
+
+fn max3<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let ieee = c.wave.mode.ieee;
+    map3(c, u, move |a: F, b: F, d: F| float::max(ieee, float::max(ieee, a, b), d))
+}
+
+fn med3<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let ieee = c.wave.mode.ieee;
+    map3(c, u, move |a: F, b: F, d: F| float::med3(ieee, a, b, d))
+}
+
+/// An operation that f64 carries out exactly for every format.
+fn integral<F: Float>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(f64) -> f64) -> Step {
+    map1(c, u, move |a: F| float::settle(F::from_f64(f(a.to_f64())), [a]))
+}
+
+/// `x - floor(x)`, kept below 1.
+fn fract<F: Float>(value: F) -> F {
+    if value.is_nan() || value.is_infinite() {
+        return float::settle(F::default_nan(), [value]);
+    }
+    let wide = value.to_f64();
+    let below_one = F::of_bits(F::from_f64(1.0).bits() - 1);
+    let rest = F::from_f64(wide - wide.floor());
+    if rest < below_one { rest } else { below_one }
+}
+
+/// Exponent of a mantissa in [0.5, 1), 0 for zeros, infinities and NaNs.
+fn frexp_exponent<F: Float>(value: F) -> i32 {
+    if value.is_nan() || value.is_infinite() || value.magnitude() == 0 {
+        return 0;
+    }
+    let leading = value.magnitude().leading_zeros() as i32 - (63 - F::FRACTION as i32);
+    let field = if value.exponent() == 0 { 1 - leading } else { value.exponent() };
+    field - F::BIAS + 1
+}
+
+fn frexp_mantissa<F: Float>(value: F) -> F {
+    if value.is_nan() {
+        return value.quieted();
+    }
+    if value.is_infinite() || value.magnitude() == 0 {
+        return value;
+    }
+    soft::ldexp(Round::Nearest, value, -frexp_exponent(value))
+}
+
+fn ldexp<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let round = c.wave.mode.round_of(F::SIZE);
+    map2(c, u, move |a: F, by: i32| soft::ldexp(round, a, by))
+}
+
+fn ldexp_f16(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let round = c.wave.mode.round_of(16);
+    map2(c, u, move |a: f16, by: i16| soft::ldexp(round, a, by.into()))
+}
+
+/// A product in which zero wins over everything.
+fn mul_legacy(a: f32, b: f32) -> f32 {
+    if a == 0.0 || b == 0.0 { 0.0 } else { float::mul(a, b) }
+}
+
+/// A product that is rounded before the sum.
+fn mad<F: Float>(a: F, b: F, d: F) -> F {
+    float::add(float::mul(a, b), d)
+}
+
+fn mad_slow<F: Float>(round: Round, a: F, b: F, d: F) -> F {
+    soft::add(round, soft::mul(round, a, b), d)
+}
+
+pub(super) fn handler(op: Op) -> Option<Handler> {
+    let handler: Handler = match op {
+        Op::v_add_f32 => |c, u| fp2::<f32>(c, u, float::add, soft::add),
+        Op::v_add_f64 => |c, u| fp2::<f64>(c, u, float::add, soft::add),
+        Op::v_add_f16 => |c, u| fp2::<f16>(c, u, float::add, soft::add),
+        Op::v_sub_f32 => |c, u| fp2::<f32>(c, u, float::sub, soft::sub),
+        Op::v_sub_f16 => |c, u| fp2::<f16>(c, u, float::sub, soft::sub),
+        Op::v_subrev_f32 => |c, u| fp2::<f32>(c, u, |a, b| float::sub(b, a), |r, a, b| soft::sub(r, b, a)),
+        Op::v_subrev_f16 => |c, u| fp2::<f16>(c, u, |a, b| float::sub(b, a), |r, a, b| soft::sub(r, b, a)),
+        Op::v_mul_f32 => |c, u| fp2::<f32>(c, u, float::mul, soft::mul),
+        Op::v_mul_f64 => |c, u| fp2::<f64>(c, u, float::mul, soft::mul),
+        Op::v_mul_f16 => |c, u| fp2::<f16>(c, u, float::mul, soft::mul),
+        Op::v_mul_legacy_f32 => |c, u| map2(c, u, mul_legacy),
+        Op::v_fma_f32 | Op::v_fmac_f32 | Op::v_fmamk_f32 | Op::v_fmaak_f32 => {
+            |c, u| fp3::<f32>(c, u, float::fma, soft::fma)
+        }
+        Op::v_fma_f64 | Op::v_fmac_f64 => |c, u| fp3::<f64>(c, u, float::fma, soft::fma),
+        Op::v_fma_f16 | Op::v_fma_legacy_f16 => |c, u| fp3::<f16>(c, u, float::fma, soft::fma),
+        Op::v_mac_f16 | Op::v_madmk_f16 | Op::v_madak_f16 | Op::v_mad_f16 | Op::v_mad_legacy_f16 => {
+            |c, u| fp3::<f16>(c, u, mad, mad_slow)
+        }
+        Op::v_min_f32 => minimum::<f32>,
+        Op::v_min_f64 => minimum::<f64>,
+        Op::v_min_f16 => minimum::<f16>,
+        Op::v_max_f32 => maximum::<f32>,
+        Op::v_max_f64 => maximum::<f64>,
+        Op::v_max_f16 => maximum::<f16>,
+        Op::v_min3_f32 => min3::<f32>,
+        Op::v_min3_f16 => min3::<f16>,
+        Op::v_max3_f32 => max3::<f32>,
+        Op::v_max3_f16 => max3::<f16>,
+        Op::v_med3_f32 => med3::<f32>,
+        Op::v_med3_f16 => med3::<f16>,
+        Op::v_trunc_f32 => |c, u| integral::<f32>(c, u, f64::trunc),
+        Op::v_trunc_f64 => |c, u| integral::<f64>(c, u, f64::trunc),
+        Op::v_trunc_f16 => |c, u| integral::<f16>(c, u, f64::trunc),
+        Op::v_ceil_f32 => |c, u| integral::<f32>(c, u, f64::ceil),
+        Op::v_ceil_f64 => |c, u| integral::<f64>(c, u, f64::ceil),
+        Op::v_ceil_f16 => |c, u| integral::<f16>(c, u, f64::ceil),
+        Op::v_floor_f32 => |c, u| integral::<f32>(c, u, f64::floor),
+        Op::v_floor_f64 => |c, u| integral::<f64>(c, u, f64::floor),
+        Op::v_floor_f16 => |c, u| integral::<f16>(c, u, f64::floor),
+        Op::v_rndne_f32 => |c, u| integral::<f32>(c, u, f64::round_ties_even),
+        Op::v_rndne_f64 => |c, u| integral::<f64>(c, u, f64::round_ties_even),
+        Op::v_rndne_f16 => |c, u| integral::<f16>(c, u, f64::round_ties_even),
+        Op::v_fract_f32 => |c, u| map1(c, u, fract::<f32>),
+        Op::v_fract_f64 => |c, u| map1(c, u, fract::<f64>),
+        Op::v_fract_f16 => |c, u| map1(c, u, fract::<f16>),
+        Op::v_frexp_exp_i32_f32 => |c, u| map1(c, u, frexp_exponent::<f32>),
+        Op::v_frexp_exp_i32_f64 => |c, u| map1(c, u, frexp_exponent::<f64>),
+        Op::v_frexp_exp_i16_f16 => |c, u| map1(c, u, |a: f16| frexp_exponent(a) as i16),
+        Op::v_frexp_mant_f32 => |c, u| map1(c, u, frexp_mantissa::<f32>),
+        Op::v_frexp_mant_f64 => |c, u| map1(c, u, frexp_mantissa::<f64>),
+        Op::v_frexp_mant_f16 => |c, u| map1(c, u, frexp_mantissa::<f16>),
+        Op::v_ldexp_f32 => ldexp::<f32>,
+        Op::v_ldexp_f64 => ldexp::<f64>,
+        Op::v_ldexp_f16 => ldexp_f16,
+        _ => return None,
+    };
+    Some(handler)
+}

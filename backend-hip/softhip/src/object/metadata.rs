@@ -1,0 +1,208 @@
+//! The metadata note: MessagePack that lists the kernels and their arguments.
+
+use std::fmt::{self, Display, Formatter};
+
+use rmpv::Value;
+
+use super::{Kernel, ObjectError, Placement};
+
+/// One kernel argument.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Argument {
+    /// Name in the source, where the compiler recorded it.
+    pub name: Option<String>,
+    /// Byte offset in the kernel-argument segment.
+    pub offset: u32,
+    /// Bytes.
+    pub size: u32,
+    /// What it is.
+    pub kind: ArgumentKind,
+    /// Address space of a pointer: `global`, `local`, `constant`, `generic`, …
+    pub address_space: Option<String>,
+}
+
+/// What an argument is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum ArgumentKind {
+    /// Passed by value.
+    ByValue,
+    /// A pointer to device memory.
+    GlobalBuffer,
+    /// An offset of dynamic LDS.
+    DynamicSharedPointer,
+    /// Filled in by the runtime: `hidden_block_count_x` and the like, by its name.
+    Hidden(String),
+    /// Another kind (images, samplers, pipes), by its name.
+    Other(String),
+}
+
+impl ArgumentKind {
+    fn parse(name: &str) -> Self {
+        match name {
+            "by_value" => Self::ByValue,
+            "global_buffer" => Self::GlobalBuffer,
+            "dynamic_shared_pointer" => Self::DynamicSharedPointer,
+            hidden if hidden.starts_with("hidden_") => Self::Hidden(hidden.to_owned()),
+            other => Self::Other(other.to_owned()),
+        }
+    }
+
+    /// Whether the runtime fills it in.
+    pub fn is_hidden(&self) -> bool {
+        matches!(self, Self::Hidden(_))
+    }
+}
+
+impl Display for ArgumentKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::ByValue => "by_value",
+            Self::GlobalBuffer => "global_buffer",
+            Self::DynamicSharedPointer => "dynamic_shared_pointer",
+            Self::Hidden(name) | Self::Other(name) => name,
+        })
+    }
+}
+
+/// Reads the note's descriptor bytes. `place` finds a kernel's code and descriptor from its name
+/// and the symbol of its descriptor.
+pub fn read(
+    note: &[u8],
+    place: impl Fn(&str, &str) -> Result<Placement, ObjectError>,
+) -> Result<Vec<Kernel>, ObjectError> {
+    // Nesting is bounded: the real thing is five levels deep.
+    let root = rmpv::decode::read_value_with_max_depth(&mut &*note, 16)
+        .map_err(|error| ObjectError::Metadata { place: "note".into(), problem: error.to_string() })?;
+    let root = Map { value: &root, place: "metadata" };
+    root.array("amdhsa.kernels")?
+        .iter()
+        .map(|value| read_kernel(Map { value, place: "kernel" }, &place))
+        .collect()
+}
+
+fn read_kernel(
+    map: Map<'_>,
+    place: impl Fn(&str, &str) -> Result<Placement, ObjectError>,
+) -> Result<Kernel, ObjectError> {
+    let name = map.text(".name")?;
+    let map = Map { place: name, ..map };
+    let arguments = match map.find(".args") {
+        Some(_) => map.array(".args")?.iter().map(|value| read_argument(Map { value, ..map })).collect(),
+        None => Ok(Vec::new()),
+    };
+    let Placement { entry, code, descriptor } = place(name, map.text(".symbol")?)?;
+    let kernel = Kernel {
+        name: name.to_owned(),
+        entry,
+        code,
+        descriptor,
+        arguments: arguments?,
+        kernarg_size: map.number(".kernarg_segment_size")?,
+        kernarg_align: map.number(".kernarg_segment_align")?,
+        lds_size: map.number(".group_segment_fixed_size")?,
+        scratch_size: map.number(".private_segment_fixed_size")?,
+        wavefront_size: map.number(".wavefront_size")?,
+        sgprs: map.number(".sgpr_count")?,
+        vgprs: map.number(".vgpr_count")?,
+        agprs: map.optional_number(".agpr_count")?.unwrap_or(0),
+        max_flat_workgroup_size: map.number(".max_flat_workgroup_size")?,
+        required_workgroup_size: map.triple(".reqd_workgroup_size")?,
+    };
+    for argument in &kernel.arguments {
+        let end = u64::from(argument.offset) + u64::from(argument.size);
+        if end > u64::from(kernel.kernarg_size) {
+            let size = kernel.kernarg_size;
+            let problem =
+                format!("argument at {} ends at {end}, the segment has {size} bytes", argument.offset);
+            return Err(map.wrong(".args", problem));
+        }
+    }
+    agree(&kernel)?;
+    Ok(kernel)
+}
+
+/// The sizes that stand both in the metadata and in the descriptor must be the same.
+fn agree(kernel: &Kernel) -> Result<(), ObjectError> {
+    let sizes = [
+        ("kernarg size", kernel.kernarg_size, kernel.descriptor.kernarg_size),
+        ("LDS size", kernel.lds_size, kernel.descriptor.lds_size),
+        ("scratch size", kernel.scratch_size, kernel.descriptor.scratch_size),
+    ];
+    for (what, metadata, descriptor) in sizes {
+        if metadata != descriptor {
+            return Err(ObjectError::Contradiction {
+                kernel: kernel.name.clone(),
+                what,
+                metadata,
+                descriptor,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn read_argument(map: Map<'_>) -> Result<Argument, ObjectError> {
+    Ok(Argument {
+        name: map.optional_text(".name")?.map(str::to_owned),
+        offset: map.number(".offset")?,
+        size: map.number(".size")?,
+        kind: ArgumentKind::parse(map.text(".value_kind")?),
+        address_space: map.optional_text(".address_space")?.map(str::to_owned),
+    })
+}
+
+/// A MessagePack map and the place it describes, for errors.
+#[derive(Clone, Copy)]
+struct Map<'a> {
+    value: &'a Value,
+    place: &'a str,
+}
+
+impl<'a> Map<'a> {
+    fn wrong(&self, key: &str, problem: impl Display) -> ObjectError {
+        ObjectError::Metadata { place: format!("{} {key}", self.place), problem: problem.to_string() }
+    }
+
+    fn find(&self, key: &str) -> Option<&'a Value> {
+        let entries = self.value.as_map()?;
+        entries.iter().find(|(name, _)| name.as_str() == Some(key)).map(|(_, value)| value)
+    }
+
+    fn get(&self, key: &str) -> Result<&'a Value, ObjectError> {
+        self.find(key).ok_or_else(|| self.wrong(key, "missing"))
+    }
+
+    fn array(&self, key: &str) -> Result<&'a [Value], ObjectError> {
+        self.get(key)?.as_array().map(Vec::as_slice).ok_or_else(|| self.wrong(key, "not an array"))
+    }
+
+    fn text(&self, key: &str) -> Result<&'a str, ObjectError> {
+        self.get(key)?.as_str().ok_or_else(|| self.wrong(key, "not a string"))
+    }
+
+    fn optional_text(&self, key: &str) -> Result<Option<&'a str>, ObjectError> {
+        self.find(key).map(|_| self.text(key)).transpose()
+    }
+
+    fn number(&self, key: &str) -> Result<u32, ObjectError> {
+        let number = self.get(key)?.as_u64().ok_or_else(|| self.wrong(key, "not a number"))?;
+        u32::try_from(number).map_err(|_| self.wrong(key, format_args!("{number} is too large")))
+    }
+
+    fn optional_number(&self, key: &str) -> Result<Option<u32>, ObjectError> {
+        self.find(key).map(|_| self.number(key)).transpose()
+    }
+
+    fn triple(&self, key: &str) -> Result<Option<[u32; 3]>, ObjectError> {
+        if self.find(key).is_none() {
+            return Ok(None);
+        }
+        let numbers: Option<Vec<u32>> = self
+            .array(key)?
+            .iter()
+            .map(|value| value.as_u64().and_then(|number| u32::try_from(number).ok()))
+            .collect();
+        let triple = numbers.and_then(|numbers| <[u32; 3]>::try_from(numbers).ok());
+        triple.map(Some).ok_or_else(|| self.wrong(key, "not three numbers"))
+    }
+}

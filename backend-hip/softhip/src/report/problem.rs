@@ -1,0 +1,250 @@
+//! The kinds of findings.
+
+use serde::{Deserialize, Serialize};
+
+use super::place::Operation;
+use crate::memory::{AccessFault, AccessKind, AllocationInfo};
+
+/// Through which kind of instruction, or call, an access came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Segment {
+    /// `global_*` and `buffer_*`.
+    Global,
+    /// `flat_*`.
+    Flat,
+    /// `s_load_*`.
+    Scalar,
+    /// `scratch_*`.
+    Scratch,
+    /// `ds_*`.
+    Lds,
+    /// A copy or fill that the host asked for.
+    Copy,
+}
+
+/// A finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Problem {
+    /// An access to device memory.
+    Access {
+        /// How it was made.
+        segment: Segment,
+        /// What is wrong with it.
+        #[serde(flatten)]
+        fault: AccessFault,
+    },
+    /// An access to LDS or scratch.
+    Lds {
+        /// What is wrong with it.
+        #[serde(flatten)]
+        fault: LdsFault,
+    },
+    /// Some lanes or waves of a block reach a barrier and others never will.
+    DivergentBarrier {
+        /// Waves that wait at a barrier.
+        waiting: Vec<u32>,
+        /// Waves that ended, or wait elsewhere.
+        absent: Vec<u32>,
+    },
+    /// The kernel did not end within its budget.
+    Budget {
+        /// Wave instructions executed.
+        instructions: u64,
+    },
+    /// An instruction that the device cannot decode or execute.
+    Instruction {
+        /// Its words.
+        words: Vec<u32>,
+        /// Why not.
+        reason: String,
+    },
+    /// The kernel executed `s_trap` or an assertion of its own.
+    Trap {
+        /// The trap's number.
+        number: u32,
+    },
+    /// A launch that cannot be.
+    Launch {
+        /// The kernel's symbol.
+        kernel: String,
+        /// Why not.
+        #[serde(flatten)]
+        problem: LaunchProblem,
+    },
+    /// A second free of one allocation.
+    DoubleFree {
+        /// The address given.
+        address: u64,
+        /// The allocation, with the site of the first free.
+        allocation: Box<AllocationInfo>,
+    },
+    /// A free of something else than an allocation's first byte.
+    InvalidFree {
+        /// The address given.
+        address: u64,
+        /// The allocation that it is in, or near.
+        nearest: Option<Box<AllocationInfo>>,
+    },
+    /// Two operations on different streams touch the same bytes with no order between them.
+    StreamRace {
+        /// First common address.
+        address: u64,
+        /// Common bytes from there.
+        size: u64,
+        /// The allocation that holds them.
+        allocation: Option<Box<AllocationInfo>>,
+        /// The operation that ran first.
+        first: Box<Operation>,
+        /// The operation that ran second.
+        second: Box<Operation>,
+    },
+    /// A handle (stream, event, module, function) that does not exist or no longer does.
+    Handle {
+        /// What it should have been.
+        what: String,
+        /// Its value.
+        value: u64,
+        /// It existed once.
+        destroyed: bool,
+    },
+    /// A code object that this device cannot run.
+    CodeObject {
+        /// Why not.
+        reason: String,
+    },
+}
+
+impl From<LdsFault> for Problem {
+    fn from(fault: LdsFault) -> Self {
+        Self::Lds { fault }
+    }
+}
+
+/// Why a launch is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "reason")]
+pub enum LaunchProblem {
+    /// A grid or block dimension is 0.
+    Empty {
+        /// Blocks.
+        grid: [u32; 3],
+        /// Threads per block.
+        block: [u32; 3],
+    },
+    /// The grid has more threads than the device can number.
+    GridTooLarge {
+        /// Blocks.
+        grid: [u32; 3],
+        /// Threads per block.
+        block: [u32; 3],
+    },
+    /// More threads per block than the kernel was compiled for.
+    BlockTooLarge {
+        /// Threads per block.
+        threads: u64,
+        /// What the kernel allows.
+        limit: u32,
+    },
+    /// More LDS than a block can have.
+    LdsTooLarge {
+        /// Bytes in the kernel itself.
+        fixed: u32,
+        /// Bytes asked for at the launch.
+        dynamic: u32,
+        /// What a block can have.
+        limit: u32,
+    },
+    /// An argument is missing.
+    MissingArgument {
+        /// Its index.
+        index: usize,
+        /// Its name, if known.
+        name: Option<String>,
+    },
+    /// More bytes of arguments than the kernel takes.
+    ExtraArguments {
+        /// Bytes given.
+        given: usize,
+        /// Bytes that the kernel takes.
+        expected: usize,
+    },
+    /// Fewer bytes of arguments than the kernel takes.
+    ShortArguments {
+        /// Bytes given.
+        given: usize,
+        /// Bytes that the kernel takes.
+        expected: usize,
+        /// The first argument that is not wholly there.
+        index: usize,
+        /// Its name, if known.
+        name: Option<String>,
+    },
+    /// A pointer argument whose memory has been freed.
+    StaleArgument {
+        /// Its index.
+        index: usize,
+        /// Its name, if known.
+        name: Option<String>,
+        /// Its value.
+        address: u64,
+        /// The freed allocation.
+        allocation: Box<AllocationInfo>,
+    },
+    /// The kernel demands another block shape.
+    BlockShape {
+        /// What it demands.
+        required: [u32; 3],
+        /// Threads per block.
+        block: [u32; 3],
+    },
+}
+
+/// What is wrong with an access to LDS or scratch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LdsFault {
+    /// LDS or scratch.
+    pub segment: Segment,
+    /// Why.
+    #[serde(flatten)]
+    pub problem: LdsProblem,
+    /// What the access does.
+    pub access: AccessKind,
+    /// Its first byte, from the start of the segment.
+    pub offset: u64,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+/// Why an access to LDS or scratch is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "fault")]
+pub enum LdsProblem {
+    /// Some bytes are beyond what the block, or the thread, has.
+    OutOfBounds {
+        /// Bytes that it has.
+        limit: u64,
+    },
+    /// A byte that nothing has written is read.
+    Uninitialised {
+        /// That byte.
+        byte: u64,
+    },
+    /// The offset is no multiple of what the access requires.
+    Misaligned {
+        /// The required alignment in bytes.
+        required: u64,
+    },
+    /// Another wave touched the byte since the last barrier.
+    Race {
+        /// That byte.
+        byte: u64,
+        /// The other wave.
+        wave: u32,
+        /// What it did.
+        other: AccessKind,
+        /// Its instruction, bytes from the kernel's entry.
+        other_offset: Option<u64>,
+    },
+}

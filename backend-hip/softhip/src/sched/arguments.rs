@@ -1,0 +1,143 @@
+//! From what the host passes to a launch that can run: the shape is checked against the kernel's limits, and
+//! the arguments are laid out as the code object's metadata says.
+
+use crate::memory::Memory;
+use crate::object::{Argument, ArgumentKind, Kernel};
+use crate::report::LaunchProblem;
+
+/// LDS bytes that a block can have.
+pub const LDS_LIMIT: u32 = 64 << 10;
+
+/// The shape of a launch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Blocks in x, y, z.
+    pub grid: [u32; 3],
+    /// Threads per block in x, y, z.
+    pub block: [u32; 3],
+    /// Bytes of LDS beyond those the kernel declares.
+    pub dynamic_lds: u32,
+}
+
+/// The two ways of passing arguments.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Given {
+    /// `kernelParams`: the bytes of each explicit argument; `None` for a null pointer.
+    Each(Vec<Option<Vec<u8>>>),
+    /// `extra`: all explicit arguments, laid out by the host.
+    Packed(Vec<u8>),
+}
+
+impl Shape {
+    /// Can `kernel` be launched like this?
+    pub fn check(self, kernel: &Kernel) -> Result<(), LaunchProblem> {
+        let Self { grid, block, dynamic_lds } = self;
+        if grid.contains(&0) || block.contains(&0) {
+            return Err(LaunchProblem::Empty { grid, block });
+        }
+        let product = |dims: [u32; 3]| dims.iter().map(|&dim| u128::from(dim)).product::<u128>();
+        let axis_overflows = grid.iter().zip(block).any(|(&blocks, threads)| blocks.checked_mul(threads).is_none());
+        if axis_overflows || product(grid) > u128::from(u32::MAX) {
+            return Err(LaunchProblem::GridTooLarge { grid, block });
+        }
+        let limit = kernel.max_flat_workgroup_size;
+        if product(block) > u128::from(limit) {
+            let threads = u64::try_from(product(block)).unwrap_or(u64::MAX);
+            return Err(LaunchProblem::BlockTooLarge { threads, limit });
+        }
+        if let Some(required) = kernel.required_workgroup_size.filter(|&required| required != block) {
+            return Err(LaunchProblem::BlockShape { required, block });
+        }
+        if kernel.lds_size.saturating_add(dynamic_lds) > LDS_LIMIT {
+            return Err(LaunchProblem::LdsTooLarge { fixed: kernel.lds_size, dynamic: dynamic_lds, limit: LDS_LIMIT });
+        }
+        Ok(())
+    }
+
+    /// What the runtime passes in a hidden argument; those that this device has no use for are zero.
+    fn hidden(self, name: &str) -> u64 {
+        let axis = match name.as_bytes().last() {
+            Some(b'x') => 0,
+            Some(b'y') => 1,
+            _ => 2,
+        };
+        match name {
+            "hidden_block_count_x" | "hidden_block_count_y" | "hidden_block_count_z" => u64::from(self.grid[axis]),
+            "hidden_group_size_x" | "hidden_group_size_y" | "hidden_group_size_z" => u64::from(self.block[axis]),
+            "hidden_grid_dims" => 3,
+            "hidden_dynamic_lds_size" => u64::from(self.dynamic_lds),
+            _ => 0,
+        }
+    }
+}
+
+/// The kernarg segment of a launch.
+pub fn assemble(kernel: &Kernel, shape: Shape, given: &Given) -> Result<Vec<u8>, LaunchProblem> {
+    let mut segment = vec![0; kernel.kernarg_size as usize];
+    match given {
+        Given::Each(values) => {
+            for (index, argument) in kernel.explicit_arguments().enumerate() {
+                let Some(Some(value)) = values.get(index) else {
+                    return Err(LaunchProblem::MissingArgument { index, name: argument.name.clone() });
+                };
+                put(&mut segment, argument, value);
+            }
+        }
+        Given::Packed(bytes) => {
+            check_packed(kernel, bytes.len())?;
+            let taken = bytes.len().min(explicit_size(kernel));
+            segment[..taken].copy_from_slice(&bytes[..taken]);
+        }
+    }
+    for argument in &kernel.arguments {
+        if let ArgumentKind::Hidden(name) = &argument.kind {
+            put(&mut segment, argument, &shape.hidden(name).to_le_bytes());
+        }
+    }
+    Ok(segment)
+}
+
+/// The loader has checked that every argument is within the segment.
+fn put(segment: &mut [u8], argument: &Argument, value: &[u8]) {
+    let start = argument.offset as usize;
+    let slot = &mut segment[start..start + argument.size as usize];
+    for (byte, &value) in slot.iter_mut().zip(value) {
+        *byte = value;
+    }
+}
+
+/// Bytes up to the end of the last explicit argument.
+fn explicit_size(kernel: &Kernel) -> usize {
+    kernel.explicit_arguments().map(|argument| (argument.offset + argument.size) as usize).max().unwrap_or(0)
+}
+
+/// Packed arguments end where the kernel's do, or at the padding of 8 bytes after them.
+fn check_packed(kernel: &Kernel, given: usize) -> Result<(), LaunchProblem> {
+    let expected = explicit_size(kernel);
+    if given > expected.next_multiple_of(8) {
+        return Err(LaunchProblem::ExtraArguments { given, expected });
+    }
+    let cut = |argument: &&Argument| (argument.offset + argument.size) as usize > given;
+    match kernel.explicit_arguments().enumerate().find(|(_, argument)| cut(argument)) {
+        Some((index, argument)) => {
+            Err(LaunchProblem::ShortArguments { given, expected, index, name: argument.name.clone() })
+        }
+        None => Ok(()),
+    }
+}
+
+/// No pointer argument may point into freed memory.
+pub fn check_pointers(kernel: &Kernel, segment: &[u8], memory: &Memory) -> Result<(), LaunchProblem> {
+    for (index, argument) in kernel.explicit_arguments().enumerate() {
+        let start = argument.offset as usize;
+        let pointer = segment.get(start..).and_then(|rest| rest.first_chunk::<8>());
+        if let (ArgumentKind::GlobalBuffer, Some(bytes)) = (&argument.kind, pointer) {
+            let address = u64::from_le_bytes(*bytes);
+            if let Some(allocation) = memory.allocation_at(address).filter(|allocation| allocation.is_freed) {
+                let allocation = Box::new(allocation);
+                return Err(LaunchProblem::StaleArgument { index, name: argument.name.clone(), address, allocation });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,63 @@
+//! A launch, and what can run it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use super::counters::Counters;
+use crate::memory::{LaunchMemory, Site};
+use crate::object::CodeObject;
+use crate::report::Report;
+
+/// A kernel with everything that one launch of it needs.
+#[derive(Debug, Clone)]
+pub struct Dispatch {
+    /// What to run.
+    pub kernel: Arc<dyn Execute>,
+    /// Blocks in x, y, z; none is 0, and their product fits 32 bits.
+    pub grid: [u32; 3],
+    /// Threads per block in x, y, z; none is 0.
+    pub block: [u32; 3],
+    /// Bytes of LDS beyond those the kernel declares.
+    pub dynamic_lds: u32,
+    /// The kernarg segment, hidden arguments included.
+    pub kernarg: Vec<u8>,
+    /// Device address of that segment while the launch runs; 0 before.
+    pub kernarg_address: u64,
+    /// Where the host launched it.
+    pub site: Option<Site>,
+}
+
+impl Dispatch {
+    /// Number of blocks.
+    pub fn groups(&self) -> u32 {
+        self.grid.iter().product()
+    }
+}
+
+/// How a launch may use the host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Threads that run workgroups. Results do not depend on it.
+    pub threads: usize,
+    /// Wave instructions after which a launch counts as endless.
+    pub budget: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { threads: std::thread::available_parallelism().map_or(1, Into::into), budget: 20_000_000_000 }
+    }
+}
+
+/// A loaded kernel that can run.
+pub trait Execute: Debug + Send + Sync {
+    /// The kernel's symbol.
+    fn name(&self) -> &str;
+
+    /// Runs one launch to its end. A fault ends it early; the report names the instruction and the thread,
+    /// and leaves the launch site to the caller.
+    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Counters, Box<Report>>;
+}
+
+/// Makes kernel number `kernel` of `object`, whose image is loaded at device address `base`, ready to run.
+pub type Prepare = fn(object: &Arc<CodeObject>, kernel: usize, base: u64) -> Arc<dyn Execute>;

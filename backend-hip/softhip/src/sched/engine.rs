@@ -1,0 +1,357 @@
+//! The scheduler: takes work, and runs it when the policy says so.
+
+use std::time::Duration;
+
+use super::Policy;
+use super::clock::Clock;
+use super::counters::Counters;
+use super::dispatch::Limits;
+use super::queue::Queues;
+use super::race::{History, Past};
+use super::run::{Mode, Outcome};
+use super::work::Work;
+use crate::memory::{Checks, Memory, splitmix64};
+use crate::report::{HostCall, Operation, Report};
+
+/// A stream, by the order of creation. The null stream is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct StreamId(pub(super) usize);
+
+impl StreamId {
+    /// The null stream.
+    pub const NULL: Self = Self(0);
+
+    /// The stream's number, in order of creation; 0 is the null stream.
+    pub fn number(self) -> usize {
+        self.0
+    }
+}
+
+/// An event, by the order of creation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct EventId(pub(super) usize);
+
+impl EventId {
+    /// The event's number, in order of creation.
+    pub fn number(self) -> usize {
+        self.0
+    }
+}
+
+/// What a query answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Completion {
+    /// All of it has run.
+    Done,
+    /// Some has not.
+    Pending,
+}
+
+/// Why streams and events refuse something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum StreamError {
+    /// The stream has been destroyed.
+    #[error("stream {} has been destroyed", .0.0)]
+    DestroyedStream(StreamId),
+    /// The event has been destroyed.
+    #[error("event {} has been destroyed", .0.0)]
+    DestroyedEvent(EventId),
+    /// The event has never been recorded.
+    #[error("event {} has not been recorded", .0.0)]
+    NotRecorded(EventId),
+    /// The event's recording has not run yet.
+    #[error("event {} is not complete", .0.0)]
+    NotReady(EventId),
+}
+
+/// The streams of one device.
+#[derive(Debug)]
+pub struct Scheduler {
+    queues: Queues,
+    policy: Policy,
+    random: u64,
+    history: History,
+    /// What the host has waited for.
+    host: Clock,
+    checks: Checks,
+    limits: Limits,
+    counters: Counters,
+    findings: Vec<Report>,
+    /// After a fault nothing runs any more.
+    halted: bool,
+}
+
+impl Scheduler {
+    /// A scheduler with the null stream alone.
+    pub fn new(policy: Policy, checks: Checks, limits: Limits) -> Self {
+        Self {
+            queues: Queues::new(),
+            policy,
+            random: if let Policy::Random(seed) = policy { seed } else { 0 },
+            history: History::default(),
+            host: Clock::default(),
+            checks,
+            limits,
+            counters: Counters::default(),
+            findings: Vec::new(),
+            halted: false,
+        }
+    }
+
+    /// Changes the policy for work that is queued from now on.
+    pub fn set_policy(&mut self, policy: Policy) {
+        self.policy = policy;
+        if let Policy::Random(seed) = policy {
+            self.random = seed;
+        }
+    }
+
+    /// Changes the checks for work that runs from now on.
+    pub fn set_checks(&mut self, checks: Checks) {
+        self.checks = checks;
+    }
+
+    /// The checks in force.
+    pub fn checks(&self) -> Checks {
+        self.checks
+    }
+
+    /// Changes how launches use the host.
+    pub fn set_limits(&mut self, limits: Limits) {
+        self.limits = limits;
+    }
+
+    /// The sum over all launches.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// What went wrong since the last call, in the order in which it happened.
+    pub fn take_findings(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.findings)
+    }
+
+    /// Creates a stream; a blocking one is ordered with the null stream.
+    pub fn create_stream(&mut self, blocking: bool) -> StreamId {
+        if self.queues.streams.len() == 1 {
+            self.history.skip(&self.queues.streams[0].clock);
+        }
+        let mut clock = self.host.clone();
+        clock.join(self.history.forgotten());
+        StreamId(self.queues.add_stream(blocking, clock))
+    }
+
+    /// Runs what is left on a stream and ends it.
+    pub fn destroy_stream(&mut self, memory: &Memory, stream: StreamId) -> Result<(), StreamError> {
+        self.alive(stream)?;
+        self.run_until(memory, stream.0, self.queues.streams[stream.0].issued);
+        self.queues.streams[stream.0].alive = false;
+        Ok(())
+    }
+
+    /// Creates an event.
+    pub fn create_event(&mut self) -> EventId {
+        self.queues.events.push(super::queue::Event::default());
+        EventId(self.queues.events.len() - 1)
+    }
+
+    /// Ends an event. Work that waits for its recording still does.
+    pub fn destroy_event(&mut self, event: EventId) -> Result<(), StreamError> {
+        self.existing(event)?;
+        self.queues.events[event.0].destroyed = true;
+        Ok(())
+    }
+
+    /// Queues `work`; `call` is the HIP call that asked for it.
+    pub fn enqueue(
+        &mut self,
+        memory: &Memory,
+        stream: StreamId,
+        call: HostCall,
+        mut work: Work,
+    ) -> Result<(), StreamError> {
+        self.alive(stream)?;
+        if self.policy != Policy::Eager {
+            work.poison(memory);
+        }
+        self.queues.push(stream.0, &self.host, call, work, None);
+        self.after_enqueue(memory, stream);
+        Ok(())
+    }
+
+    /// Queues a recording of `event`.
+    pub fn record(&mut self, memory: &Memory, stream: StreamId, call: HostCall, event: EventId) -> Result<(), StreamError> {
+        self.alive(stream)?;
+        self.existing(event)?;
+        self.queues.record(stream.0, &self.host, call, event.0);
+        self.after_enqueue(memory, stream);
+        Ok(())
+    }
+
+    /// Makes all later work of `stream` wait for the latest recording of `event`, if there is one.
+    pub fn wait(&mut self, memory: &Memory, stream: StreamId, call: HostCall, event: EventId) -> Result<(), StreamError> {
+        self.alive(stream)?;
+        self.existing(event)?;
+        if let Some(point) = self.queues.events[event.0].point.clone() {
+            self.queues.push(stream.0, &self.host, call, Work::Marker, Some(point));
+            self.after_enqueue(memory, stream);
+        }
+        Ok(())
+    }
+
+    /// Runs all of a stream's work.
+    pub fn synchronise_stream(&mut self, memory: &Memory, stream: StreamId) -> Result<(), StreamError> {
+        self.alive(stream)?;
+        self.run_until(memory, stream.0, self.queues.streams[stream.0].issued);
+        let clock = self.queues.streams[stream.0].clock.clone();
+        self.host_reaches(&clock);
+        Ok(())
+    }
+
+    /// Runs everything.
+    pub fn synchronise(&mut self, memory: &Memory) {
+        for stream in 0..self.queues.streams.len() {
+            self.run_until(memory, stream, self.queues.streams[stream].issued);
+            let clock = self.queues.streams[stream].clock.clone();
+            self.host_reaches(&clock);
+        }
+    }
+
+    /// Runs what the latest recording of `event` waits for.
+    pub fn synchronise_event(&mut self, memory: &Memory, event: EventId) -> Result<(), StreamError> {
+        self.existing(event)?;
+        if let Some(point) = self.queues.events[event.0].point.clone() {
+            self.run_until(memory, point.stream, point.number);
+            self.host_reaches(&point.clock);
+        }
+        Ok(())
+    }
+
+    /// Has all of a stream's work run? Each question lets one more operation run, so that polling ends.
+    pub fn query_stream(&mut self, memory: &Memory, stream: StreamId) -> Result<Completion, StreamError> {
+        self.alive(stream)?;
+        let (issued, done) = (self.queues.streams[stream.0].issued, self.queues.streams[stream.0].done);
+        if done < issued {
+            self.run_until(memory, stream.0, done + 1);
+            return Ok(Completion::Pending);
+        }
+        let clock = self.queues.streams[stream.0].clock.clone();
+        self.host_reaches(&clock);
+        Ok(Completion::Done)
+    }
+
+    /// Has the latest recording of `event` run? Each question lets one more operation run.
+    pub fn query_event(&mut self, memory: &Memory, event: EventId) -> Result<Completion, StreamError> {
+        self.existing(event)?;
+        let Some(point) = self.queues.events[event.0].point.clone() else { return Ok(Completion::Done) };
+        let done = self.queues.streams[point.stream].done;
+        if done < point.number {
+            self.run_until(memory, point.stream, done + 1);
+            return Ok(Completion::Pending);
+        }
+        self.host_reaches(&point.clock);
+        Ok(Completion::Done)
+    }
+
+    /// Host time between the recordings of two events. It says nothing about a GPU.
+    pub fn elapsed(&self, start: EventId, end: EventId) -> Result<Duration, StreamError> {
+        let time = |event: EventId| {
+            self.existing(event)?;
+            let point = self.queues.events[event.0].point.as_ref().ok_or(StreamError::NotRecorded(event))?;
+            point.time.ok_or(StreamError::NotReady(event))
+        };
+        Ok(time(end)?.saturating_duration_since(time(start)?))
+    }
+
+    fn alive(&self, stream: StreamId) -> Result<(), StreamError> {
+        let alive = self.queues.streams.get(stream.0).is_some_and(|stream| stream.alive);
+        if alive { Ok(()) } else { Err(StreamError::DestroyedStream(stream)) }
+    }
+
+    fn existing(&self, event: EventId) -> Result<(), StreamError> {
+        let exists = self.queues.events.get(event.0).is_some_and(|event| !event.destroyed);
+        if exists { Ok(()) } else { Err(StreamError::DestroyedEvent(event)) }
+    }
+
+    fn host_reaches(&mut self, clock: &Clock) {
+        self.host.join(clock);
+        let queued = self.queues.streams.iter().flat_map(|stream| &stream.queue).map(|entry| &entry.clock);
+        self.history.forget(std::iter::once(&self.host).chain(queued));
+    }
+
+    fn after_enqueue(&mut self, memory: &Memory, stream: StreamId) {
+        match self.policy {
+            Policy::Eager => self.run_until(memory, stream.0, self.queues.streams[stream.0].issued),
+            Policy::Deferred => {}
+            Policy::Random(_) => {
+                while splitmix64(&mut self.random).is_multiple_of(2) && self.run_any(memory) {}
+            }
+        }
+    }
+
+    /// Runs an operation that may run, drawn at random. `false`: there is none.
+    fn run_any(&mut self, memory: &Memory) -> bool {
+        let ready = self.queues.ready();
+        if ready.is_empty() {
+            return false;
+        }
+        let pick = splitmix64(&mut self.random) % ready.len() as u64;
+        self.run_next(memory, ready[usize::try_from(pick).unwrap_or(0)]);
+        true
+    }
+
+    /// Runs `stream` up to its operation `number`, and of the other streams what that needs.
+    fn run_until(&mut self, memory: &Memory, stream: usize, number: u64) {
+        let mut goals = vec![(stream, number)];
+        while let Some(&(stream, number)) = goals.last() {
+            if self.queues.streams[stream].done >= number {
+                goals.pop();
+            } else if let Some(first) = self.queues.obstacle(stream) {
+                goals.push(first);
+            } else if matches!(self.policy, Policy::Random(_)) && splitmix64(&mut self.random).is_multiple_of(2) {
+                self.run_any(memory);
+            } else {
+                self.run_next(memory, stream);
+            }
+        }
+    }
+
+    /// Runs the first operation of `stream`, which may run.
+    fn run_next(&mut self, memory: &Memory, stream: usize) {
+        let Some(entry) = self.queues.pop(stream) else { return };
+        if !self.halted {
+            let several = self.queues.streams.len() > 1;
+            let mode = Mode { checks: self.checks, limits: self.limits, footprints: several && self.checks.races };
+            let kernel = match &entry.work {
+                Work::Launch(dispatch) => Some(dispatch.kernel.name().to_owned()),
+                _ => None,
+            };
+            let operation = Operation {
+                call: entry.call.clone(),
+                kernel,
+                stream: u32::try_from(stream).unwrap_or(u32::MAX),
+                writes: false,
+            };
+            match entry.work.run(memory, mode) {
+                Ok(Outcome { footprint, counters }) => {
+                    if let Some(counters) = counters {
+                        self.counters += &counters;
+                    }
+                    if mode.footprints {
+                        let past = Past { stream, number: entry.number, operation, footprint };
+                        if let Some(race) = self.history.add(memory, &entry.clock, past) {
+                            self.fault(race);
+                        }
+                    }
+                }
+                Err(report) => self.fault(if report.launched.is_some() { *report } else { report.call(entry.call) }),
+            }
+        }
+        self.queues.finish(stream, entry.number, entry.event);
+    }
+
+    fn fault(&mut self, report: Report) {
+        self.halted = true;
+        self.findings.push(report);
+    }
+}

@@ -1,0 +1,156 @@
+//! Running one operation.
+
+use super::counters::Counters;
+use super::dispatch::{Dispatch, Limits};
+use super::work::{CopyShape, End, POISON, Work};
+use crate::memory::{AccessFault, AllocationKind, Checks, Footprint, Memory, MemoryError, Ranges};
+use crate::report::{Problem, Report, Segment};
+
+/// What an operation did.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    pub(super) footprint: Footprint,
+    pub(super) counters: Option<Counters>,
+}
+
+/// How operations run.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Mode {
+    pub(super) checks: Checks,
+    pub(super) limits: Limits,
+    /// Whether the footprints of launches are wanted.
+    pub(super) footprints: bool,
+}
+
+impl Work {
+    /// Runs the operation.
+    pub(super) fn run(self, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Report>> {
+        match self {
+            Self::Copy { mut to, from, shape } => {
+                let footprint = shape.footprint(&to, &from);
+                shape.run(memory, &mut to, &from, mode.checks.uninitialised).map_err(copy_fault)?;
+                Ok(Outcome { footprint, counters: None })
+            }
+            Self::Fill { to, pattern, count } => {
+                memory.fill(to, &pattern, count).map_err(copy_fault)?;
+                let writes = Ranges::one(to, pattern.len() as u64 * count);
+                Ok(Outcome { footprint: Footprint { writes, ..Footprint::default() }, counters: None })
+            }
+            Self::Launch(dispatch) => launch(*dispatch, memory, mode),
+            Self::Host(function) => {
+                function();
+                Ok(Outcome::default())
+            }
+            Self::Free { address, site } => {
+                let size = memory.allocation_at(address).map_or(0, |allocation| allocation.size);
+                memory.free(address, site).map_err(|error| Box::new(free_report(address, error)))?;
+                let writes = Ranges::one(address, size);
+                Ok(Outcome { footprint: Footprint { writes, ..Footprint::default() }, counters: None })
+            }
+            Self::Marker => Ok(Outcome::default()),
+        }
+    }
+
+    /// Marks what the host must not look at before the operation has run.
+    ///
+    /// A destination that cannot be written stays as it is: the copy itself will say what is wrong with it.
+    pub(super) fn poison(&mut self, memory: &Memory) {
+        let Self::Copy { to, from: End::Device(_), shape } = self else { return };
+        let row = vec![POISON; shape.width];
+        for (at, _) in shape.rows() {
+            match to {
+                End::Host(host) => host.write(at, &row),
+                End::Device(address) => {
+                    let address = *address + at as u64;
+                    let kind = memory.allocation_at(address).map(|allocation| allocation.kind);
+                    if kind != Some(AllocationKind::Pinned) || memory.write(address, &row).is_err() {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A refused free as a report.
+pub(crate) fn free_report(address: u64, error: MemoryError) -> Report {
+    Report::new(match error {
+        MemoryError::DoubleFree { allocation, .. } => Problem::DoubleFree { address, allocation },
+        MemoryError::NotAnAllocation { nearest, .. } => Problem::InvalidFree { address, nearest },
+        MemoryError::Empty | MemoryError::OutOfMemory { .. } => Problem::InvalidFree { address, nearest: None },
+    })
+}
+
+fn copy_fault(fault: AccessFault) -> Box<Report> {
+    Box::new(Report::new(Problem::Access { segment: Segment::Copy, fault }))
+}
+
+impl CopyShape {
+    fn run(self, memory: &Memory, to: &mut End, from: &End, initialised: bool) -> Result<(), AccessFault> {
+        let mut row = vec![0; self.width];
+        for (to_at, from_at) in self.rows() {
+            match (&mut *to, from) {
+                (End::Device(to), End::Device(from)) => {
+                    memory.copy(*to + to_at as u64, *from + from_at as u64, self.width as u64)?;
+                }
+                (End::Device(to), End::Host(from)) => {
+                    from.read(from_at, &mut row);
+                    memory.write(*to + to_at as u64, &row)?;
+                }
+                (End::Host(to), End::Device(from)) => {
+                    memory.read(*from + from_at as u64, &mut row, initialised)?;
+                    to.write(to_at, &row);
+                }
+                (End::Host(to), End::Host(from)) => {
+                    from.read(from_at, &mut row);
+                    to.write(to_at, &row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn footprint(self, to: &End, from: &End) -> Footprint {
+        let mut footprint = Footprint::default();
+        for (to_at, from_at) in self.rows() {
+            for (end, at, ranges) in [(to, to_at, &mut footprint.writes), (from, from_at, &mut footprint.reads)] {
+                if let End::Device(address) = end {
+                    let start = address + at as u64;
+                    ranges.push(start, start + self.width as u64);
+                }
+            }
+        }
+        footprint
+    }
+}
+
+fn launch(mut dispatch: Dispatch, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Report>> {
+    let site = dispatch.site.clone();
+    let arguments = stage_arguments(&mut dispatch, memory)?;
+    let view = memory.launch(dispatch.groups(), mode.checks);
+    let result = dispatch.kernel.run(&dispatch, &view, mode.limits);
+    let footprint = if mode.footprints { view.footprint() } else { Footprint::default() };
+    drop(view);
+    if let Some(address) = arguments {
+        memory.free(address, None).map_err(|error| Box::new(free_report(address, error)))?;
+    }
+    match result {
+        Ok(counters) => Ok(Outcome { footprint, counters: Some(counters) }),
+        Err(report) => Err(Box::new(report.launched(site))),
+    }
+}
+
+/// Puts the arguments into device memory for the time of the launch.
+fn stage_arguments(dispatch: &mut Dispatch, memory: &Memory) -> Result<Option<u64>, Box<Report>> {
+    if dispatch.kernarg.is_empty() {
+        return Ok(None);
+    }
+    let size = dispatch.kernarg.len() as u64;
+    let address = memory.allocate(size, AllocationKind::Kernarg, dispatch.site.clone()).map_err(|error| {
+        let reason = format!("no room for {size} bytes of arguments: {error}");
+        Box::new(Report::new(Problem::CodeObject { reason }))
+    })?;
+    memory.write(address, &dispatch.kernarg).map_err(copy_fault)?;
+    dispatch.kernarg_address = address;
+    Ok(Some(address))
+}

@@ -1,0 +1,247 @@
+//! Races between the workgroups of one launch: what is one, and what is not.
+
+use softhip::memory::{
+    AccessKind, Addresses, AllocationKind, Checks, FaultKind, Group, LaneFault, LaunchMemory, Memory, RaceSide, WAVE,
+    WaveAccess,
+};
+
+struct Bench {
+    memory: Memory,
+    base: u64,
+    launch: LaunchMemory,
+}
+
+type Outcome = Result<(), Box<LaneFault>>;
+
+impl Bench {
+    fn new() -> Self {
+        Self::checked(Checks::ALL)
+    }
+
+    fn checked(checks: Checks) -> Self {
+        let memory = Memory::new(1, 1 << 30);
+        let base = memory.allocate(1 << 16, AllocationKind::Device, None).unwrap();
+        memory.fill(base, &[0], 1 << 16).unwrap();
+        let launch = memory.launch(64, checks);
+        Self { memory, base, launch }
+    }
+
+    fn group(&self, id: u32) -> Group {
+        self.launch.group(id)
+    }
+
+    /// All lanes, `bytes` each, side by side from `offset`.
+    fn addresses(&self, offset: u64, bytes: u32) -> [u64; WAVE] {
+        std::array::from_fn(|lane| self.base + offset + u64::from(bytes) * lane as u64)
+    }
+
+    fn load(&self, group: &mut Group, offset: u64, exec: u64) -> Outcome {
+        let addresses = self.addresses(offset, 4);
+        let mut out = [[0; WAVE]];
+        self.launch.load(group, &plain(exec, &addresses, 4), &mut out)
+    }
+
+    fn store(&self, group: &mut Group, offset: u64, exec: u64) -> Outcome {
+        self.store_narrow(group, offset, exec, 4)
+    }
+
+    fn store_narrow(&self, group: &mut Group, offset: u64, exec: u64, bytes: u32) -> Outcome {
+        let addresses = self.addresses(offset, bytes);
+        self.launch.store(group, &plain(exec, &addresses, bytes), &[[1; WAVE]])
+    }
+
+    fn add(&self, group: &mut Group, offset: u64) -> Outcome {
+        let addresses = self.addresses(offset, 4);
+        let mut old = [0; WAVE];
+        self.launch.atomic_u32(group, &plain(1, &addresses, 4), &mut old, |_, old| old + 1)
+    }
+}
+
+fn plain(exec: u64, addresses: &[u64; WAVE], bytes: u32) -> WaveAccess<'_> {
+    WaveAccess { exec, addresses: Addresses::Wide(addresses), bytes, align: 1, pc: bytes, atomic: false }
+}
+
+#[track_caller]
+fn races(outcome: Outcome, lane: u32, offset: u64, access: AccessKind, workgroup: Option<u32>) {
+    let fault = outcome.unwrap_err();
+    let other = RaceSide { access, workgroup, pc: workgroup.map(|_| 4) };
+    assert_eq!((fault.lane, fault.fault.kind), (lane, FaultKind::Race { offset, other }));
+}
+
+#[test]
+fn two_groups_that_write_one_byte_race() {
+    let bench = Bench::new();
+    bench.store(&mut bench.group(0), 0, u64::MAX).unwrap();
+    races(bench.store(&mut bench.group(1), 252, u64::MAX), 0, 252, AccessKind::Write, Some(0));
+}
+
+#[test]
+fn groups_that_write_neighbouring_bytes_do_not_race() {
+    let bench = Bench::new();
+    for group in 0..32 {
+        bench.store_narrow(&mut bench.group(group), 2 * u64::from(group), 1, 2).unwrap();
+    }
+    let again = bench.store_narrow(&mut bench.group(5), 12, 1, 2).unwrap_err();
+    let other = RaceSide { access: AccessKind::Write, workgroup: Some(6), pc: Some(2) };
+    assert_eq!(again.fault.kind, FaultKind::Race { offset: 12, other });
+}
+
+#[test]
+fn a_group_may_read_and_write_its_own_bytes() {
+    let bench = Bench::new();
+    let mut group = bench.group(3);
+    bench.load(&mut group, 0, u64::MAX).unwrap();
+    bench.store(&mut group, 0, u64::MAX).unwrap();
+    bench.load(&mut group, 0, u64::MAX).unwrap();
+    bench.store(&mut group, 0, 0x5555).unwrap();
+}
+
+#[test]
+fn many_readers_do_not_race_and_a_writer_after_them_does() {
+    let bench = Bench::new();
+    for group in 0..10 {
+        bench.load(&mut bench.group(group), 0, u64::MAX).unwrap();
+    }
+    races(bench.store(&mut bench.group(20), 8, 1), 0, 8, AccessKind::Read, Some(0));
+    races(bench.store(&mut bench.group(0), 8, 1), 0, 8, AccessKind::Read, None);
+    bench.store(&mut bench.group(20), 256, 1).unwrap();
+}
+
+#[test]
+fn a_reader_after_a_foreign_writer_races() {
+    let bench = Bench::new();
+    bench.store(&mut bench.group(0), 64, 0b1000).unwrap();
+    races(bench.load(&mut bench.group(1), 0, u64::MAX), 19, 76, AccessKind::Write, Some(0));
+}
+
+#[test]
+fn a_scattered_access_names_its_lane() {
+    let bench = Bench::new();
+    bench.store(&mut bench.group(0), 1000, 1).unwrap();
+    let addresses: [u64; WAVE] = std::array::from_fn(|lane| bench.base + 4000 - 40 * lane as u64);
+    let mut out = [[0; WAVE]];
+    let outcome = bench.launch.load(&mut bench.group(1), &plain(u64::MAX, &addresses, 4), &mut out);
+    let fault = outcome.err();
+    assert!(fault.is_none(), "1000 is between two of the addresses: {fault:?}");
+    let addresses = addresses.map(|address| address - 40);
+    let outcome = bench.launch.load(&mut bench.group(1), &plain(u64::MAX & !(1 << 63), &addresses, 4), &mut out);
+    assert!(outcome.is_ok());
+    let addresses: [u64; WAVE] = std::array::from_fn(|lane| bench.base + 900 + 20 * lane as u64);
+    let outcome = bench.launch.load(&mut bench.group(1), &plain(u64::MAX, &addresses, 4), &mut out);
+    races(outcome, 5, 1000, AccessKind::Write, Some(0));
+}
+
+#[test]
+fn scalar_loads_race_with_stores() {
+    let bench = Bench::new();
+    bench.store(&mut bench.group(0), 16, 1).unwrap();
+    let fault = bench.launch.load_masked(&mut bench.group(1), bench.base, 0, &mut [0; 8]).unwrap_err();
+    assert!(matches!(fault.kind, FaultKind::Race { offset: 16, .. }));
+}
+
+#[test]
+fn atomics_do_not_race_with_atomics_but_with_plain_accesses() {
+    let bench = Bench::new();
+    for group in 0..4 {
+        bench.add(&mut bench.group(group), 0).unwrap();
+    }
+    races(bench.load(&mut bench.group(9), 0, 1), 0, 0, AccessKind::Atomic, Some(0));
+    races(bench.store(&mut bench.group(9), 0, 1), 0, 0, AccessKind::Atomic, Some(0));
+    bench.store(&mut bench.group(9), 128, 1).unwrap();
+    races(bench.add(&mut bench.group(8), 128), 0, 128, AccessKind::Write, Some(9));
+}
+
+#[test]
+fn the_last_group_to_finish_may_read_what_the_others_wrote() {
+    let bench = Bench::new();
+    let counter = 4096;
+    for id in 0..8 {
+        let mut group = bench.group(id);
+        bench.store(&mut group, 64 * u64::from(id), 0xFFFF).unwrap();
+        bench.add(&mut group, counter).unwrap();
+    }
+    let mut last = bench.group(9);
+    bench.add(&mut last, counter).unwrap();
+    bench.load(&mut last, 0, u64::MAX).unwrap();
+    bench.store(&mut last, 0, u64::MAX).unwrap();
+    races(bench.load(&mut bench.group(10), 0, 1), 0, 0, AccessKind::Write, Some(0));
+}
+
+#[test]
+fn what_a_group_writes_after_its_atomic_is_not_published() {
+    let bench = Bench::new();
+    let mut first = bench.group(0);
+    bench.store(&mut first, 0, 1).unwrap();
+    bench.add(&mut first, 4096).unwrap();
+    bench.store(&mut first, 4, 1).unwrap();
+    let mut second = bench.group(1);
+    bench.add(&mut second, 4096).unwrap();
+    bench.load(&mut second, 0, 1).unwrap();
+    races(bench.load(&mut second, 4, 1), 0, 4, AccessKind::Write, Some(0));
+}
+
+#[test]
+fn device_scope_stores_and_loads_order_like_atomics() {
+    let bench = Bench::new();
+    let flag = [bench.base + 4096; WAVE];
+    let flag = WaveAccess { atomic: true, ..plain(1, &flag, 4) };
+    let mut producer = bench.group(0);
+    bench.store(&mut producer, 0, u64::MAX).unwrap();
+    bench.launch.store(&mut producer, &flag, &[[1; WAVE]]).unwrap();
+    let mut consumer = bench.group(1);
+    bench.launch.load(&mut consumer, &flag, &mut [[0; WAVE]]).unwrap();
+    bench.load(&mut consumer, 0, u64::MAX).unwrap();
+}
+
+#[test]
+fn the_next_launch_starts_clean() {
+    let bench = Bench::new();
+    bench.store(&mut bench.group(0), 0, u64::MAX).unwrap();
+    let next = Bench { launch: bench.memory.launch(64, Checks::ALL), ..bench };
+    next.store(&mut next.group(1), 0, u64::MAX).unwrap();
+}
+
+#[test]
+fn races_pass_when_the_check_is_off() {
+    let bench = Bench::checked(Checks { races: false, ..Checks::ALL });
+    bench.store(&mut bench.group(0), 0, u64::MAX).unwrap();
+    bench.store(&mut bench.group(1), 0, u64::MAX).unwrap();
+}
+
+#[test]
+fn groups_on_several_threads_find_the_race_in_any_order() {
+    for round in 0..50u64 {
+        let bench = Bench::new();
+        let faults: usize = std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..4u32)
+                .map(|id| {
+                    let bench = &bench;
+                    scope.spawn(move || {
+                        let mut group = bench.group(id);
+                        let mut faults = 0;
+                        for i in 0..16 {
+                            bench.load(&mut group, 8192 + 256 * i, u64::MAX).unwrap();
+                            bench.store_narrow(&mut group, 16384 + 1024 * i + 256 * u64::from(id), u64::MAX, 4).unwrap();
+                        }
+                        faults += usize::from(bench.store(&mut group, 40960 + 4 * round, 1).is_err());
+                        faults
+                    })
+                })
+                .collect();
+            workers.into_iter().map(|worker| worker.join().unwrap()).sum()
+        });
+        assert_eq!(faults, 3, "four groups write one dword: all but the first race");
+    }
+}
+
+#[test]
+fn the_footprint_is_what_the_launch_touched() {
+    let bench = Bench::new();
+    bench.load(&mut bench.group(0), 0, u64::MAX).unwrap();
+    bench.store(&mut bench.group(1), 512, 0b11).unwrap();
+    bench.store(&mut bench.group(2), 520, 0b1).unwrap();
+    let footprint = bench.launch.footprint();
+    use softhip::memory::Ranges;
+    assert_eq!(footprint.reads, Ranges::one(bench.base, 256));
+    assert_eq!(footprint.writes, Ranges::one(bench.base + 512, 12));
+}

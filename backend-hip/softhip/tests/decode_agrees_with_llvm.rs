@@ -1,0 +1,318 @@
+//! Decoder and printer against the LLVM 19 disassembler, on random words of every encoding.
+//!
+//! Each trial is one instruction of random fields. Both sides must agree whether it is
+//! an instruction, how long it is and how it is written. A text in which LLVM itself
+//! remarks that an operand is invalid counts as "not an instruction".
+//!
+//! `ASSAY_DECODE_WORDS` sets the number of trials per encoding (default 20,000),
+//! `ASSAY_DECODE_SEED` the seed, `LLVM_MC` the disassembler. Without the
+//! disassembler the test says on stderr that it is skipped.
+//!
+//! `ASSAY_DECODE_SAMPLES=FILE` writes two agreed instructions per operation and encoding; that
+//! is how `decode_samples.txt` is made, which `decode_samples.rs` checks without LLVM.
+
+mod llvm;
+
+use std::collections::BTreeMap;
+
+use llvm::Verdict;
+use softhip::isa::{DecodeError, Format, Inst, Op, decode, table};
+
+/// Fixed-increment generator (SplitMix64): any seed is a good seed.
+struct Rng(u64);
+
+impl Rng {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    fn word(&mut self) -> u32 {
+        u32::try_from(self.next() >> 32).unwrap()
+    }
+
+    fn below(&mut self, n: u32) -> u32 {
+        u32::try_from(u64::from(self.word()) * u64::from(n) >> 32).unwrap()
+    }
+
+    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(u32::try_from(of.len()).unwrap()) as usize]
+    }
+
+    /// A word with about half, a quarter or an eighth of its bits set, so that fields
+    /// that must be zero are zero often enough.
+    fn sparse_word(&mut self) -> u32 {
+        match self.below(4) {
+            0 => self.word(),
+            1 => self.word() & self.word(),
+            2 => self.word() & self.word() & self.word(),
+            _ => self.word() & self.word() & self.word() & self.word(),
+        }
+    }
+}
+
+/// Replaces bits `low .. low + count`.
+fn with_field(word: u32, low: u32, count: u32, value: u32) -> u32 {
+    let mask = ((1u64 << count) - 1) as u32;
+    word & !(mask << low) | (value & mask) << low
+}
+
+/// An encoding to draw from: fixed bits and where the opcode stands.
+struct Encoding {
+    name: &'static str,
+    fixed: (u32, u32, u32),
+    opcode: (u32, u32),
+    codes: Vec<u32>,
+    tail: Tail,
+}
+
+/// What the second word holds.
+#[derive(Clone, Copy, PartialEq)]
+enum Tail {
+    /// A literal.
+    Literal,
+    /// Fields.
+    Fields,
+    /// Three 9-bit sources and modifiers.
+    Sources,
+    /// SDWA control, announced by `src0`.
+    Sdwa,
+    /// DPP control, announced by `src0`.
+    Dpp,
+}
+
+impl Encoding {
+    fn draw(&self, rng: &mut Rng) -> [u32; 2] {
+        let (low, count, value) = self.fixed;
+        let mut first = rng.sparse_word();
+        let (at, width) = self.opcode;
+        // Mostly opcodes that exist; a sixteenth are any number.
+        let code = if rng.below(16) == 0 { rng.word() } else { rng.pick(&self.codes) };
+        first = with_field(first, at, width, code);
+        let mut second = match self.tail {
+            Tail::Literal => {
+                if rng.below(4) == 0 {
+                    // src0 (and ssrc0) as a constant or a special register.
+                    first = with_field(first, 0, 8, 102 + rng.below(154));
+                }
+                literal(rng)
+            }
+            Tail::Fields => {
+                let mut word = rng.sparse_word();
+                for at in [0, 8, 16, 24] {
+                    if rng.below(3) == 0 {
+                        word = with_field(word, at, 8, 0);
+                    }
+                }
+                word
+            }
+            Tail::Sources => {
+                if rng.below(2) == 0 {
+                    first = with_field(first, 8, 8, 0);
+                }
+                sources(rng)
+            }
+            Tail::Sdwa => {
+                first = with_field(first, 0, 9, 249);
+                rng.sparse_word()
+            }
+            Tail::Dpp => {
+                first = with_field(first, 0, 9, 250);
+                let mut word = rng.sparse_word();
+                if rng.below(2) == 0 {
+                    word = with_field(word, 8, 9, 0x100 + rng.below(0x60));
+                }
+                word
+            }
+        };
+        first = with_field(first, low, count, value);
+        if first >> 31 == 0 && first & 0x1ff == 249 {
+            // LLVM crashes on the reserved SDWA select 7.
+            for at in [8, 16, 24] {
+                if second >> at & 7 == 7 {
+                    second = with_field(second, at, 3, rng.below(7));
+                }
+            }
+        }
+        if first == llvm::MARK {
+            first ^= 1;
+        }
+        [first, second]
+    }
+}
+
+/// Literals around every boundary the printer knows, and any others.
+fn literal(rng: &mut Rng) -> u32 {
+    const EDGES: [u32; 24] = [
+        0,
+        1,
+        64,
+        65,
+        0xffff_ffff,
+        0xffff_fff0,
+        0xffff_ffef,
+        0xffff,
+        0xfff0,
+        0xffef,
+        0x3800,
+        0x3c00,
+        0xc400,
+        0x3118,
+        0x3f00_0000,
+        0x3f80_0000,
+        0xc080_0000,
+        0x3e22_f983,
+        0x3ff0_0000,
+        0xc010_0000,
+        0x3fc4_5f30,
+        0x3c00_3c00,
+        0x8000_0000,
+        0xffff_3c00,
+    ];
+    if rng.below(2) == 0 { rng.pick(&EDGES) } else { rng.word() }
+}
+
+fn sources(rng: &mut Rng) -> u32 {
+    let mut word = rng.sparse_word();
+    if rng.below(2) == 0 {
+        word = with_field(word, 27, 5, 0);
+    }
+    for i in 0..3 {
+        let field = match rng.below(8) {
+            0 => rng.below(512),
+            1 => 128 + rng.below(128),
+            2 => rng.below(128),
+            3 | 4 => 0,
+            _ => 256 + rng.below(256),
+        };
+        word = with_field(word, 9 * i, 9, field);
+    }
+    word
+}
+
+fn encodings() -> Vec<Encoding> {
+    use Format as F;
+    let codes = |format: F, offset: u32| -> Vec<u32> {
+        table::listings().filter(|l| l.format == format).map(|l| u32::from(l.code) + offset).collect()
+    };
+    let make = |name, fixed, opcode, codes, tail| Encoding { name, fixed, opcode, codes, tail };
+    let vop3: Vec<u32> =
+        [codes(F::Vopc, 0), codes(F::Vop2, 256), codes(F::Vop1, 320), codes(F::Vop3, 0)].concat();
+    let packed = [codes(F::Vop3p, 0), codes(F::Mai, 0)].concat();
+    vec![
+        make("SOP2", (30, 2, 2), (23, 7), codes(F::Sop2, 0), Tail::Literal),
+        make("SOPK", (28, 4, 0xb), (23, 5), codes(F::Sopk, 0), Tail::Literal),
+        make("SOP1", (23, 9, 0x17d), (8, 8), codes(F::Sop1, 0), Tail::Literal),
+        make("SOPC", (23, 9, 0x17e), (16, 7), codes(F::Sopc, 0), Tail::Literal),
+        make("SOPP", (23, 9, 0x17f), (16, 7), codes(F::Sopp, 0), Tail::Literal),
+        make("SMEM", (26, 6, 0x30), (18, 8), codes(F::Smem, 0), Tail::Fields),
+        make("VOP1", (25, 7, 0x3f), (9, 8), codes(F::Vop1, 0), Tail::Literal),
+        make("VOP2", (31, 1, 0), (25, 6), codes(F::Vop2, 0), Tail::Literal),
+        make("VOPC", (25, 7, 0x3e), (17, 8), codes(F::Vopc, 0), Tail::Literal),
+        make("VOP3", (26, 6, 0x34), (16, 10), vop3, Tail::Sources),
+        make("VOP3P", (23, 9, 0x1a7), (16, 7), packed.clone(), Tail::Sources),
+        make("MAI", (23, 9, 0x1a7), (16, 7), codes(F::Mai, 0), Tail::Sources),
+        make("VOP1 SDWA", (25, 7, 0x3f), (9, 8), codes(F::Vop1, 0), Tail::Sdwa),
+        make("VOP2 SDWA", (31, 1, 0), (25, 6), codes(F::Vop2, 0), Tail::Sdwa),
+        make("VOPC SDWA", (25, 7, 0x3e), (17, 8), codes(F::Vopc, 0), Tail::Sdwa),
+        make("VOP1 DPP", (25, 7, 0x3f), (9, 8), codes(F::Vop1, 0), Tail::Dpp),
+        make("VOP2 DPP", (31, 1, 0), (25, 6), codes(F::Vop2, 0), Tail::Dpp),
+        make("DS", (26, 6, 0x36), (17, 8), codes(F::Ds, 0), Tail::Fields),
+        make("FLAT", (26, 6, 0x37), (18, 7), codes(F::Global, 0), Tail::Fields),
+        make("MUBUF", (26, 6, 0x38), (18, 7), codes(F::Mubuf, 0), Tail::Fields),
+        make("MTBUF", (26, 6, 0x3a), (15, 4), codes(F::Mtbuf, 0), Tail::Fields),
+        make("any word", (0, 0, 0), (0, 0), vec![0], Tail::Fields),
+    ]
+}
+
+/// The bytes we take for the instruction, or all of them where we see none: then a
+/// difference in length shows as a difference in validity or in the number of instructions.
+fn exact_bytes((words, ours): (&[u32; 2], &Result<Inst, DecodeError>)) -> Vec<u32> {
+    match ours {
+        Ok(inst) => words[..usize::from(inst.size) / 4].to_vec(),
+        Err(_) => words.to_vec(),
+    }
+}
+
+/// The first instructions of each operation and encoding on which both sides agree.
+#[derive(Default)]
+struct Samples(BTreeMap<(Format, Op), Vec<String>>);
+
+impl Samples {
+    fn offer(&mut self, inst: &Inst, words: &[u32; 2]) {
+        let kept = self.0.entry((inst.format, inst.op)).or_default();
+        if kept.len() < 2 {
+            let second = if inst.size == 8 { format!("{:08x}", words[1]) } else { "-".into() };
+            kept.push(format!("{:08x} {second} {inst}\n", words[0]));
+        }
+    }
+
+    fn text(&self) -> String {
+        self.0.values().flatten().map(String::as_str).collect()
+    }
+}
+
+fn number_from_env(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |text| {
+        text.replace('_', "").parse().unwrap_or_else(|_| panic!("{name}={text} is not a number"))
+    })
+}
+
+#[test]
+fn random_words_decode_as_in_llvm() {
+    let Some(mc) = llvm::Disassembler::find() else {
+        eprintln!("SKIPPED: llvm-mc-19 not found; the decoder is not compared with LLVM");
+        return;
+    };
+    let trials = number_from_env("ASSAY_DECODE_WORDS", 20_000);
+    let seed = number_from_env("ASSAY_DECODE_SEED", 1);
+    eprintln!("{trials} trials per encoding, seed {seed}");
+    let mut wrong = Vec::new();
+    let mut crashes = Vec::new();
+    let mut samples = Samples::default();
+    for encoding in encodings() {
+        let mut rng = Rng(seed ^ encoding.name.bytes().fold(0, |h, b| h * 31 + u64::from(b)));
+        let (mut agreed, mut valid, mut left) = (0u64, 0u64, trials);
+        while left > 0 {
+            let batch = left.min(50_000);
+            left -= batch;
+            let words: Vec<[u32; 2]> = (0..batch).map(|_| encoding.draw(&mut rng)).collect();
+            let ours: Vec<_> = words.iter().map(|words| decode(words, 0)).collect();
+            let trials: Vec<_> = words.iter().zip(&ours).map(exact_bytes).collect();
+            for ((words, ours), theirs) in words.iter().zip(&ours).zip(mc.disassemble(&trials)) {
+                if theirs == Verdict::Crash {
+                    crashes.push(words[0]);
+                    continue;
+                }
+                let agree = match (ours, &theirs) {
+                    (Ok(inst), Verdict::One(text)) => inst.to_string() == *text,
+                    (Err(_), Verdict::Invalid) => true,
+                    _ => false,
+                };
+                if let (true, Ok(inst)) = (agree, ours) {
+                    samples.offer(inst, words);
+                }
+                agreed += u64::from(agree);
+                valid += u64::from(ours.is_ok());
+                if !agree {
+                    let ours = ours.map_or_else(|e| e.to_string(), |inst| inst.to_string());
+                    wrong.push(format!(
+                        "{}: {:08x} {:08x}\n    ours: {ours}\n    llvm: {theirs:?}",
+                        encoding.name, words[0], words[1]
+                    ));
+                }
+            }
+        }
+        eprintln!("{:>9}: {agreed} of {trials} agree ({valid} valid)", encoding.name);
+    }
+    eprintln!("LLVM crashed on {} words: {crashes:08x?}", crashes.len());
+    if let Ok(path) = std::env::var("ASSAY_DECODE_SAMPLES") {
+        std::fs::write(path, samples.text()).unwrap();
+    }
+    let shown = number_from_env("ASSAY_DECODE_SHOW", 40) as usize;
+    let sample: Vec<_> = wrong.iter().take(shown).map(String::as_str).collect();
+    assert!(wrong.is_empty(), "{} disagreements:\n{}", wrong.len(), sample.join("\n"));
+}

@@ -1,0 +1,110 @@
+//! The committed test objects: fresh, decodable, and printed as `llvm-objdump` prints them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sha2::{Digest as _, Sha256};
+use softhip::isa::decode;
+use softhip::object::CodeObject;
+
+fn directory() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/objects")
+}
+
+fn files_with(extension: &str) -> Vec<PathBuf> {
+    let mut files: Vec<_> = std::fs::read_dir(directory())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == extension))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn objects_are_built_from_the_present_sources() {
+    let recorded = std::fs::read_to_string(directory().join("SHA256SUMS")).unwrap();
+    let mut listed = BTreeSet::new();
+    for line in recorded.lines() {
+        let (hash, name) = line.split_once("  ").unwrap();
+        let bytes = std::fs::read(directory().join(name)).unwrap();
+        let actual: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(actual, hash, "{name} has changed: run tests/objects/build.sh");
+        listed.insert(name.to_owned());
+    }
+    for path in [files_with("hip"), files_with("h"), files_with("hsaco")].concat() {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        assert!(listed.contains(name), "{name} is not recorded: run tests/objects/build.sh");
+    }
+}
+
+#[test]
+fn no_object_names_the_machine_it_was_built_on() {
+    for path in files_with("hsaco") {
+        let bytes = std::fs::read(&path).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        for trace in ["/work", "/home", "/root", "/tmp", "/usr", env!("CARGO_MANIFEST_DIR")] {
+            assert!(!text.contains(trace), "{} contains {trace}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_instruction_of_every_kernel_decodes() {
+    for path in files_with("hsaco") {
+        let object = CodeObject::parse(&std::fs::read(&path).unwrap()).unwrap();
+        assert!(!object.kernels().is_empty());
+        for kernel in object.kernels() {
+            let words = object.words(kernel.code.clone()).unwrap();
+            let mut at = 0;
+            while at < words.len() {
+                let inst = decode(&words[at..], kernel.code.start + 4 * at as u64)
+                    .unwrap_or_else(|error| panic!("{}: {}: {error}", path.display(), kernel.name));
+                at += usize::from(inst.size) / 4;
+            }
+        }
+    }
+}
+
+/// One line of `llvm-objdump -d`: address and text.
+fn objdump_lines(stdout: &str) -> Vec<(u64, String)> {
+    stdout
+        .lines()
+        .filter_map(|line| {
+            let (text, comment) = line.split_once("//")?;
+            let address = u64::from_str_radix(comment.split_once(':')?.0.trim(), 16).ok()?;
+            Some((address, text.split_whitespace().collect::<Vec<_>>().join(" ")))
+        })
+        .collect()
+}
+
+#[test]
+fn objects_print_as_in_llvm_objdump() {
+    let program = std::env::var("LLVM_OBJDUMP").unwrap_or_else(|_| "llvm-objdump-19".into());
+    if Command::new(&program).arg("--version").output().is_err() {
+        eprintln!("SKIPPED: {program} not found; test objects are not compared with LLVM");
+        return;
+    }
+    let mut total = 0;
+    for path in files_with("hsaco") {
+        let output = Command::new(&program).args(["-d", "--mcpu=gfx942"]).arg(&path).output().unwrap();
+        let theirs = objdump_lines(&String::from_utf8(output.stdout).unwrap());
+        let object = CodeObject::parse(&std::fs::read(&path).unwrap()).unwrap();
+        let text = object.image().segments().iter().find(|segment| segment.executable).unwrap();
+        let words = object.words(text.range()).unwrap();
+        let (mut at, mut ours) = (0, Vec::new());
+        while at < words.len() {
+            let pc = text.address + 4 * at as u64;
+            let inst = decode(&words[at..], pc).unwrap();
+            ours.push((pc, inst.to_string()));
+            at += usize::from(inst.size) / 4;
+        }
+        // objdump leaves the padding between functions out.
+        let shown: BTreeSet<u64> = theirs.iter().map(|(address, _)| *address).collect();
+        ours.retain(|(address, _)| shown.contains(address));
+        assert_eq!(ours, theirs, "{}", path.display());
+        total += ours.len();
+    }
+    eprintln!("{total} instructions of {} objects agree", files_with("hsaco").len());
+}

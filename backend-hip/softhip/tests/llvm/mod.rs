@@ -1,0 +1,113 @@
+//! The LLVM disassembler as a subprocess.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// What LLVM makes of the bytes of one trial.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// The first bytes are not an instruction, or LLVM remarks that an operand is invalid.
+    Invalid,
+    /// Exactly one instruction.
+    One(String),
+    /// More than one.
+    Many(Vec<String>),
+    /// LLVM crashed on it.
+    Crash,
+}
+
+/// An `llvm-mc` that can disassemble gfx942.
+pub struct Disassembler {
+    program: String,
+}
+
+/// Stands between trials in the output: an `s_nop` with a number that trials must not use.
+pub const MARK: u32 = 0xbf80_feed;
+const MARK_TEXT: &str = "s_nop 0xfeed";
+
+impl Disassembler {
+    pub fn find() -> Option<Self> {
+        let program = std::env::var("LLVM_MC").unwrap_or_else(|_| "llvm-mc-19".into());
+        let works = Command::new(&program).arg("--version").output().is_ok_and(|out| out.status.success());
+        works.then_some(Self { program })
+    }
+
+    /// Disassembles each trial's words on their own.
+    ///
+    /// Some words crash LLVM. The output of a crashed run is lost, so its trials are halved
+    /// and run again until the crash is alone.
+    pub fn disassemble(&self, trials: &[Vec<u32>]) -> Vec<Verdict> {
+        if let Some(verdicts) = self.run(trials) {
+            return verdicts;
+        }
+        if trials.len() <= 1 {
+            return vec![Verdict::Crash; trials.len()];
+        }
+        let (first, second) = trials.split_at(trials.len() / 2);
+        let mut verdicts = self.disassemble(first);
+        verdicts.extend(self.disassemble(second));
+        verdicts
+    }
+
+    fn run(&self, trials: &[Vec<u32>]) -> Option<Vec<Verdict>> {
+        let mut input = String::new();
+        for words in trials {
+            assert_ne!(words[0], MARK, "the mark cannot be a trial");
+            for words in [words.as_slice(), &[MARK]] {
+                let bytes: Vec<_> =
+                    words.iter().flat_map(|w| w.to_le_bytes()).map(|b| format!("{b:#04x}")).collect();
+                input += &format!("[{}]\n", bytes.join(","));
+            }
+        }
+        let mut child = Command::new(&self.program)
+            .args(["--disassemble", "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx942"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // The write fails if LLVM crashes before it has read everything.
+        let writer = std::thread::spawn(move || stdin.write_all(input.as_bytes()));
+        let output = child.wait_with_output().unwrap();
+        let written = writer.join().unwrap();
+        // A normal run exits with 0 or 1; a crash leaves no exit code.
+        output.status.code()?;
+        written.unwrap();
+        let bad = warned_lines(&String::from_utf8_lossy(&output.stderr));
+        let stdout = String::from_utf8(output.stdout).unwrap();
+
+        let mut verdicts = Vec::with_capacity(trials.len());
+        let mut texts: Vec<String> = Vec::new();
+        for line in stdout.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('.')) {
+            if line != MARK_TEXT {
+                texts.push(line.split_whitespace().collect::<Vec<_>>().join(" "));
+                continue;
+            }
+            let input_line = 2 * verdicts.len() + 1;
+            let texts = std::mem::take(&mut texts);
+            let invalid = bad.contains(&input_line) || texts.first().is_none_or(|text| text.contains("/*"));
+            verdicts.push(match (invalid, texts) {
+                (true, _) => Verdict::Invalid,
+                (false, mut texts) if texts.len() == 1 => Verdict::One(texts.remove(0)),
+                (false, texts) => Verdict::Many(texts),
+            });
+        }
+        assert_eq!(verdicts.len(), trials.len(), "one verdict per trial");
+        Some(verdicts)
+    }
+}
+
+/// Input lines whose first instruction drew a warning: `<stdin>:LINE:2: warning: …`.
+fn warned_lines(stderr: &str) -> HashSet<usize> {
+    stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("<stdin>:"))
+        .filter_map(|rest| {
+            let mut parts = rest.split(':');
+            let (line, column) = (parts.next()?, parts.next()?);
+            (column == "2").then(|| line.parse().ok())?
+        })
+        .collect()
+}

@@ -1,0 +1,96 @@
+//! The cases of one op: enumerated, random, and how one is run.
+
+use std::marker::PhantomData;
+use std::time::Instant;
+
+use kernels::Stem;
+use proptest::strategy::{BoxedStrategy, Strategy};
+
+use crate::name::{CaseName, NameError, Spec};
+use crate::outcome::{CaseResult, Outcome};
+use crate::target::Target;
+use crate::trial::{Judge, Stop, Trial};
+
+/// Cases of one op.
+pub trait Family: 'static {
+    /// The op.
+    const STEM: Stem;
+
+    /// What distinguishes its cases.
+    type Spec: Spec;
+
+    /// The cases that every sweep runs.
+    fn enumerate() -> Vec<Self::Spec>;
+
+    /// Random cases.
+    fn strategy() -> BoxedStrategy<Self::Spec>;
+
+    /// Runs a case.
+    fn run(spec: &Self::Spec, trial: &mut Trial<'_>) -> Result<(), Stop>;
+}
+
+/// A [`Family`] without its types.
+pub trait Cases: Sync {
+    /// The op.
+    fn stem(&self) -> Stem;
+
+    /// The cases that every sweep runs.
+    fn names(&self) -> Vec<CaseName>;
+
+    /// Random cases, which shrink to smaller ones.
+    fn random(&self) -> BoxedStrategy<CaseName>;
+
+    /// Runs a case.
+    fn run(&self, name: &CaseName, target: &dyn Target, judge: Judge) -> Result<CaseResult, NameError>;
+}
+
+/// `F` as [`Cases`].
+#[derive(Debug)]
+pub struct Of<F>(PhantomData<fn() -> F>);
+
+impl<F> Of<F> {
+    /// The cases of `F`.
+    pub const fn new() -> Self {
+        Of(PhantomData)
+    }
+}
+
+impl<F> Default for Of<F> {
+    fn default() -> Self {
+        Of::new()
+    }
+}
+
+impl<F: Family> Cases for Of<F> {
+    fn stem(&self) -> Stem {
+        F::STEM
+    }
+
+    fn names(&self) -> Vec<CaseName> {
+        F::enumerate().iter().map(|spec| CaseName::of(F::STEM, spec)).collect()
+    }
+
+    fn random(&self) -> BoxedStrategy<CaseName> {
+        F::strategy().prop_map(|spec| CaseName::of(F::STEM, &spec)).boxed()
+    }
+
+    fn run(&self, name: &CaseName, target: &dyn Target, judge: Judge) -> Result<CaseResult, NameError> {
+        let spec = name.spec::<F::Spec>()?;
+        let begin = Instant::now();
+        let mut trial = Trial::new(target, judge);
+        let stop = F::run(&spec, &mut trial);
+        let found = trial.found();
+        let outcome = match stop {
+            Err(Stop::Unsupported(reason)) => Outcome::Unsupported(reason),
+            Ok(()) | Err(Stop::Failed) if found.failures.is_empty() => Outcome::Passed,
+            Ok(()) | Err(Stop::Failed) => Outcome::Failed(found.failures),
+        };
+        Ok(CaseResult {
+            name: name.on(target.identity().name),
+            outcome,
+            worst: found.worst,
+            compared: found.compared,
+            micros: u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX),
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! Random cases without end, from a seed.
+
+use std::io;
+
+use proptest::strategy::{Strategy, ValueTree};
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use crate::name::CaseName;
+use crate::ops::FAMILIES;
+use crate::outcome::{CaseResult, Outcome};
+use crate::shrink;
+use crate::suite::Filter;
+
+/// A source of random cases: the ops take turns.
+pub struct Stream {
+    runner: TestRunner,
+    filter: Filter,
+    backend: String,
+    turn: usize,
+}
+
+impl std::fmt::Debug for Stream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Stream on {}, at turn {}", self.backend, self.turn)
+    }
+}
+
+impl Stream {
+    /// The stream of `seed` on `backend`. An op whose cases `filter` leaves out gets no turn.
+    pub fn new(backend: &str, filter: Filter, seed: u64) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
+        let config = Config { failure_persistence: None, ..Config::default() };
+        Stream { runner: TestRunner::new_with_rng(config, rng), filter, backend: backend.into(), turn: 0 }
+    }
+
+    /// Runs the next random case; a failing one is shrunk.
+    pub fn next(
+        &mut self,
+        mut run: impl FnMut(&str) -> io::Result<CaseResult>,
+    ) -> io::Result<Option<CaseResult>> {
+        let Some(tree) = self.draw() else { return Ok(None) };
+        let result = run(&tree.current().on(&self.backend))?;
+        match result.outcome {
+            Outcome::Failed(_) => shrink::random(tree, result, &self.backend, run).map(Some),
+            _ => Ok(Some(result)),
+        }
+    }
+
+    /// A random case that the filter lets through; `None` where it lets through none.
+    fn draw(&mut self) -> Option<Box<dyn ValueTree<Value = CaseName>>> {
+        for _ in 0..100 * FAMILIES.len() {
+            let family = FAMILIES[self.turn % FAMILIES.len()];
+            self.turn += 1;
+            let Ok(tree) = family.random().new_tree(&mut self.runner) else { continue };
+            if self.filter.matches(&tree.current().on(&self.backend)) {
+                return Some(tree);
+            }
+        }
+        None
+    }
+}
+
+/// Names of cases that failed before, to be run first: one per line, kept in a file.
+pub mod regressions {
+    use std::io;
+    use std::path::Path;
+
+    /// Reads the names; none where the file does not exist.
+    pub fn read(path: &Path) -> io::Result<Vec<String>> {
+        match std::fs::read_to_string(path) {
+            Ok(text) => Ok(text
+                .lines()
+                .filter(|l| !l.trim().is_empty() && !l.starts_with('#'))
+                .map(str::to_owned)
+                .collect()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds names that are not there yet.
+    pub fn add(path: &Path, names: &[String]) -> io::Result<()> {
+        let mut all = read(path)?;
+        let new: Vec<_> = names.iter().filter(|name| !all.contains(name)).cloned().collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        all.extend(new);
+        let text = format!("# Cases that have failed; `assay check` runs them first.\n{}\n", all.join("\n"));
+        crate::file::replace(path, text.as_bytes())
+    }
+}

@@ -1,0 +1,109 @@
+//! All cases: which there are, and running one by name.
+
+use kernels::Expected;
+
+use crate::family::Cases;
+use crate::name::{CaseName, NameError};
+use crate::ops::FAMILIES;
+use crate::outcome::CaseResult;
+use crate::target::Target;
+use crate::trial::Judge;
+
+/// The comparison of every sweep.
+pub const JUDGE: Judge = Expected::judge;
+
+/// The cases of the op of `name`.
+fn family(name: &CaseName) -> Option<&'static dyn Cases> {
+    FAMILIES.iter().copied().find(|family| family.stem() == name.stem)
+}
+
+/// Full names of the cases that every sweep runs on `backend`, those that contain each word of `filter`.
+pub fn names(backend: &str, filter: &Filter) -> Vec<String> {
+    let all = FAMILIES.iter().flat_map(|family| family.names());
+    all.map(|name| name.on(backend)).filter(|name| filter.matches(name)).collect()
+}
+
+/// Runs the case called `full` on `target`.
+pub fn run(full: &str, target: &dyn Target, judge: Judge) -> Result<CaseResult, NameError> {
+    let (name, _) = CaseName::parse(full)?;
+    match family(&name) {
+        Some(family) => family.run(&name, target, judge),
+        None => Err(NameError { name: full.into(), why: "this op has no cases".into() }),
+    }
+}
+
+/// Words that a case's name must contain, all of them.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Filter(Vec<String>);
+
+impl Filter {
+    /// The filter of the words in `text`, separated by blanks.
+    pub fn new(text: &str) -> Self {
+        Filter(text.split_whitespace().map(str::to_owned).collect())
+    }
+
+    /// Whether `name` contains every word.
+    pub fn matches(&self, name: &str) -> bool {
+        self.0.iter().all(|word| name.contains(word.as_str()))
+    }
+}
+
+/// One part of a sweep that several machines share.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shard {
+    index: usize,
+    count: usize,
+}
+
+impl Shard {
+    /// Everything.
+    pub const WHOLE: Shard = Shard { index: 1, count: 1 };
+
+    /// Keeps every `count`-th name.
+    pub fn of<T>(self, all: Vec<T>) -> Vec<T> {
+        all.into_iter().skip(self.index - 1).step_by(self.count).collect()
+    }
+}
+
+impl std::str::FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parsed = text.split_once('/').and_then(|(i, n)| Some((i.parse().ok()?, n.parse().ok()?)));
+        match parsed {
+            Some((index, count)) if (1..=count).contains(&index) => Ok(Shard { index, count }),
+            _ => Err(format!("'{text}' is not a shard: want I/N with I from 1 to N")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_cover_everything_once() {
+        let all: Vec<u32> = (0..10).collect();
+        let mut together: Vec<u32> =
+            ["1/3", "2/3", "3/3"].iter().flat_map(|s| s.parse::<Shard>().unwrap().of(all.clone())).collect();
+        together.sort_unstable();
+        assert_eq!(together, all);
+        for bad in ["0/3", "4/3", "1", "x/y", "1/0"] {
+            assert!(bad.parse::<Shard>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_lead_back_to_their_cases() {
+        let names = names("cpu", &Filter::default());
+        let unique: std::collections::HashSet<_> = names.iter().collect();
+        assert_eq!(unique.len(), names.len());
+    }
+
+    #[test]
+    fn a_filter_wants_every_word() {
+        let filter = Filter::new("rope neox");
+        assert!(filter.matches("rope/cpu/f32/bounded,pairing=neox"));
+        assert!(!filter.matches("rope/cpu/f32/bounded,pairing=interleaved"));
+    }
+}

@@ -1,0 +1,327 @@
+//! One case under way: what it runs, what it finds.
+//!
+//! Every run of an op goes through [`Trial::outputs`], which applies the checks that hold for any op: inputs unmodified,
+//! nothing written between or around the elements, the same bits again from other poison and in a second run.
+//! [`Trial::conform`] adds the comparison with the oracle.
+
+use std::fmt;
+
+use backend_cpu::reference::{Reference, oracle};
+use kernels::decor::Poison;
+use kernels::{
+    Backend, Check, Expected, Layout, Numerics, Record, RecordOperand, Role, Support, Verdict, Worst,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::target::{RunError, Target};
+
+/// What can be found wrong, by the check that finds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Finder {
+    /// An element is further from the oracle's value than its bound.
+    Oracle,
+    /// Every element is inside its bound, but the tensor's error as a whole is larger than rounding explains.
+    Rms,
+    /// A result that is exact in any order of summation has other bits.
+    Exact,
+    /// An input has changed.
+    Inputs,
+    /// A byte between the elements of an output, or around them in its buffer, has changed.
+    Padding,
+    /// A guard zone has changed.
+    Guard,
+    /// The result depends on what memory held before.
+    Poison,
+    /// Two runs of the same op differ.
+    Determinism,
+    /// An op that must be refused was not, or for another reason.
+    Refusal,
+    /// A relation between runs does not hold.
+    Law,
+    /// The device reported an error.
+    Device,
+    /// A constant output would have passed: the case proves nothing.
+    Vacuous,
+    /// The process died.
+    Crash,
+    /// The process did not answer in time.
+    Hang,
+    /// A case that is expected to fail has passed.
+    Expectation,
+}
+
+impl fmt::Display for Finder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = format!("{self:?}").to_lowercase();
+        f.pad(&name)
+    }
+}
+
+/// Something wrong.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Failure {
+    /// Which check found it.
+    pub found_by: Finder,
+    /// What it is, with the numbers.
+    pub what: String,
+}
+
+/// Why a case ends early.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Stop {
+    /// The backend does not implement the op; its reason.
+    Unsupported(String),
+    /// A failure was recorded after which going on is pointless.
+    Failed,
+}
+
+/// How outputs are compared; exchangeable so that the comparison itself can be put to the test.
+pub type Judge = fn(&Expected, &Layout, &[u8]) -> Verdict;
+
+/// A case under way on a target.
+pub struct Trial<'t> {
+    target: &'t dyn Target,
+    judge: Judge,
+    failures: Vec<Failure>,
+    worst: Option<Worst>,
+    compared: usize,
+}
+
+/// What a case found.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Found {
+    /// Everything wrong.
+    pub failures: Vec<Failure>,
+    /// The element that used most of its bound.
+    pub worst: Option<Worst>,
+    /// Elements compared with the oracle.
+    pub compared: usize,
+}
+
+/// The outputs of an op: name, layout, and the bytes of the elements in row-major order.
+pub type Outputs = Vec<(String, Layout, Vec<u8>)>;
+
+impl<'t> Trial<'t> {
+    /// A case on `target`, compared by `judge`.
+    pub fn new(target: &'t dyn Target, judge: Judge) -> Self {
+        Trial { target, judge, failures: Vec::new(), worst: None, compared: 0 }
+    }
+
+    /// What has been found.
+    pub fn found(self) -> Found {
+        Found { failures: self.failures, worst: self.worst, compared: self.compared }
+    }
+
+    /// Records a failure.
+    pub fn fail(&mut self, found_by: Finder, what: impl Into<String>) {
+        self.failures.push(Failure { found_by, what: what.into() });
+    }
+
+    /// Records the failure of a law unless it holds.
+    pub fn law(&mut self, name: &str, holds: bool, what: impl FnOnce() -> String) {
+        if !holds {
+            self.fail(Finder::Law, format!("{name}: {}", what()));
+        }
+    }
+
+    /// Records the failure of a law unless two results have the same bits.
+    pub fn same_bits(&mut self, name: &str, left: &[u8], right: &[u8]) {
+        let differ = left.iter().zip(right).position(|(l, r)| l != r);
+        self.law(name, left.len() == right.len() && differ.is_none(), || match differ {
+            Some(at) => format!("byte {at} is {:#04x} in one, {:#04x} in the other", left[at], right[at]),
+            None => format!("{} bytes against {}", left.len(), right.len()),
+        });
+    }
+
+    /// How the target computes an op.
+    pub fn numerics(&self, record: &Record) -> Numerics {
+        self.target.numerics(&record.form())
+    }
+
+    /// Runs an op, applies the checks that hold for any op, and returns its outputs.
+    pub fn outputs(&mut self, record: &Record) -> Result<Outputs, Stop> {
+        if let Support::No(reason) = self.target.supports(&record.form()) {
+            return Err(Stop::Unsupported(reason));
+        }
+        let first = self.run(record)?;
+        self.untouched(record, &first);
+        let outputs = outputs(record, &first);
+        let other = record.refilled(|len| Poison::Ramp.bytes(len));
+        let second = self.run(&other)?;
+        self.untouched(&other, &second);
+        if outputs != crate::trial::outputs(&other, &second) {
+            let again = self.run(record)?;
+            let (finder, what) = if outputs == crate::trial::outputs(record, &again) {
+                (Finder::Poison, "the result depends on what the output held before")
+            } else {
+                (Finder::Determinism, "two runs on the same data differ")
+            };
+            self.fail(finder, what);
+        }
+        Ok(outputs)
+    }
+
+    fn run(&mut self, record: &Record) -> Result<Vec<Vec<u8>>, Stop> {
+        self.target.run(record).map_err(|error| {
+            let finder = match &error {
+                RunError::Device(kernels::DeviceError::Fault(what)) if what.contains("wrote outside") => {
+                    Finder::Guard
+                }
+                RunError::Refused(_) => Finder::Refusal,
+                RunError::Device(_) | RunError::Bind(_) => Finder::Device,
+            };
+            self.fail(finder, error.to_string());
+            Stop::Failed
+        })
+    }
+
+    /// Inputs as before; of the outputs' buffers, everything that belongs to no element as before.
+    fn untouched(&mut self, record: &Record, after: &[Vec<u8>]) {
+        for (operand, after) in record.operands().iter().zip(after) {
+            let (finder, kept) = match operand.role {
+                Role::Output => (Finder::Padding, outside(operand)),
+                Role::Input | Role::Indices => (Finder::Inputs, vec![true; operand.bytes.len()]),
+            };
+            let changed = |at: &usize| kept[*at] && operand.bytes[*at] != after[*at];
+            if let Some(at) = (0..operand.bytes.len()).find(changed) {
+                let (was, is) = (operand.bytes[at], after[at]);
+                let what =
+                    format!("byte {at} of the buffer of '{}' was {was:#04x}, is {is:#04x}", operand.name);
+                self.fail(finder, what);
+            }
+        }
+    }
+
+    /// Runs an op and compares its outputs with the oracle's.
+    pub fn conform(&mut self, record: &Record) -> Result<Outputs, Stop> {
+        let outputs = self.outputs(record)?;
+        let expected = self.expected(record)?;
+        self.compare(&outputs, &expected, Finder::Oracle);
+        Ok(outputs)
+    }
+
+    /// As [`Trial::conform`], on data for which every order of summation is exact: the bits must be those of
+    /// the oracle's value.
+    pub fn conform_exactly(&mut self, record: &Record) -> Result<Outputs, Stop> {
+        let outputs = self.outputs(record)?;
+        let expected: Vec<_> = self.expected(record)?.into_iter().map(exactly).collect();
+        self.compare(&outputs, &expected, Finder::Exact);
+        Ok(outputs)
+    }
+
+    /// As [`Trial::conform`], and records a failure where an output of zeros would have passed as well.
+    pub fn conform_visibly(&mut self, record: &Record) -> Result<Outputs, Stop> {
+        let outputs = self.conform(record)?;
+        let expected = self.expected(record)?;
+        self.not_vacuous(&outputs, &expected);
+        Ok(outputs)
+    }
+
+    /// Records a failure where an output of nothing but zeros would have passed.
+    fn not_vacuous(&mut self, outputs: &Outputs, expected: &[Expected]) {
+        for ((name, layout, bytes), expected) in outputs.iter().zip(expected) {
+            if (self.judge)(expected, layout, &vec![0; bytes.len()]).passed() {
+                self.fail(Finder::Vacuous, format!("'{name}' of zeros would have passed"));
+            }
+        }
+    }
+
+    fn compare(&mut self, outputs: &Outputs, expected: &[Expected], finder: Finder) {
+        if outputs.len() != expected.len() {
+            self.fail(finder, format!("{} outputs, the oracle has {}", outputs.len(), expected.len()));
+        }
+        for ((name, layout, bytes), expected) in outputs.iter().zip(expected) {
+            let verdict = (self.judge)(expected, layout, bytes);
+            self.compared += verdict.compared;
+            if !verdict.passed() {
+                let finder = if verdict.outside == 0 && verdict.compared > 0 { Finder::Rms } else { finder };
+                self.fail(finder, describe(name, &verdict));
+            }
+            if let Some(worst) = verdict.worst
+                && self.worst.as_ref().is_none_or(|w| worst.share > w.share)
+            {
+                self.worst = Some(worst);
+            }
+        }
+    }
+
+    /// The oracle's answers for the target.
+    fn expected(&mut self, record: &Record) -> Result<Vec<Expected>, Stop> {
+        let numerics = self.numerics(record);
+        answers(record, &numerics).map_err(|error| {
+            self.fail(Finder::Refusal, format!("the reference: {error}"));
+            Stop::Failed
+        })
+    }
+
+    /// An op that must be refused: by validation, naming `operand` and `check`.
+    pub fn refused(&mut self, record: &Record, operand: &str, check: Check) {
+        match self.target.run(record) {
+            Err(RunError::Refused(e)) if e.operand == operand && e.check == check => {}
+            Err(error) => {
+                self.fail(Finder::Refusal, format!("want a refusal of {check} of '{operand}', got: {error}"))
+            }
+            Ok(_) => self.fail(Finder::Refusal, format!("{check} of '{operand}' is wrong, and the op ran")),
+        }
+    }
+}
+
+impl fmt::Debug for Trial<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Trial on {:?}, {} failures", self.target.identity(), self.failures.len())
+    }
+}
+
+/// The oracle's answers to an op, for a backend that computes as `numerics` says.
+pub fn answers(record: &Record, numerics: &Numerics) -> Result<Vec<Expected>, RunError> {
+    let reference = Reference::default();
+    let stream = reference.stream()?;
+    let mut buffers = record.upload(&reference, &stream)?;
+    let op = record.bind(&mut buffers)?.validate()?;
+    Ok(oracle(&op, numerics))
+}
+
+/// The value alone, rounded to f32.
+#[expect(clippy::cast_possible_truncation, reason = "rounding to the output's type is what is meant")]
+fn exactly(expected: Expected) -> Expected {
+    match expected {
+        Expected::Bits(bytes) => Expected::Bits(bytes),
+        Expected::Within { value, .. } => {
+            // Adding 0 turns −0 into 0: the sign of a zero sum depends on the order.
+            let values: Vec<f64> = value.iter().map(|v| f64::from(*v as f32) + 0.0).collect();
+            let nothing = vec![0.0; values.len()];
+            Expected::Within { value: values, bound: nothing.clone(), typical: nothing }
+        }
+    }
+}
+
+fn describe(name: &str, verdict: &Verdict) -> String {
+    let Verdict { compared, outside, worst, rms_share } = verdict;
+    match (worst, rms_share) {
+        (Some(w), _) if *outside > 0 => format!(
+            "'{name}'{:?}: got {}, want {}, bound {:.3e}, {:.1} ulp, {:.3e} of the budget; {outside} of {compared} outside",
+            w.index, w.got, w.want, w.bound, w.ulps, w.share
+        ),
+        (_, Some(share)) => {
+            format!("'{name}': root mean square error is {share:.2} of what rounding explains")
+        }
+        _ => format!("'{name}': nothing could be compared"),
+    }
+}
+
+fn outputs(record: &Record, buffers: &[Vec<u8>]) -> Outputs {
+    let pairs = record.operands().iter().zip(buffers).filter(|(o, _)| o.role == Role::Output);
+    pairs
+        .map(|(o, bytes)| (o.name.clone(), o.layout, o.layout.gather(bytes, 0).unwrap_or_default()))
+        .collect()
+}
+
+/// Marks the bytes of a buffer that belong to no element.
+fn outside(operand: &RecordOperand) -> Vec<bool> {
+    let mut kept = vec![true; operand.bytes.len()];
+    for row in operand.layout.rows() {
+        kept[row].fill(false);
+    }
+    kept
+}

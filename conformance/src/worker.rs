@@ -1,0 +1,164 @@
+//! Cases in a process of their own, so that a crash or a hang costs one case.
+//!
+//! The parent writes the full name of a case as a line; the worker answers with a line of JSON, its [`CaseResult`]. A worker
+//! that dies, or does not answer in time, is replaced.
+
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::backends::Guard;
+use crate::outcome::{CaseResult, Outcome};
+use crate::suite;
+use crate::target::Target;
+use crate::trial::{Failure, Finder};
+
+/// Bytes of a dead worker's last words that a report shows.
+const LAST_WORDS: usize = 2000;
+
+/// How workers are started.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The program; its arguments `worker --backend NAME` make it a worker.
+    pub program: PathBuf,
+    /// The backend.
+    pub backend: String,
+    /// Guards around buffers.
+    pub guard: Guard,
+    /// How long a case may take.
+    pub timeout: Duration,
+}
+
+struct Process {
+    child: Child,
+    requests: ChildStdin,
+    answers: Receiver<String>,
+    last_words: Arc<Mutex<Vec<u8>>>,
+}
+
+/// A process that runs cases, started when the first case needs it and after each death.
+#[derive(Debug)]
+pub struct Worker {
+    recipe: Recipe,
+    process: Option<Process>,
+}
+
+impl std::fmt::Debug for Process {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Process({})", self.child.id())
+    }
+}
+
+impl Worker {
+    /// A worker that is not yet started.
+    pub const fn new(recipe: Recipe) -> Self {
+        Worker { recipe, process: None }
+    }
+
+    /// Runs a case. A crash, an abort or a hang is the case's result.
+    pub fn run(&mut self, name: &str) -> io::Result<CaseResult> {
+        let mut process = match self.process.take() {
+            Some(process) => process,
+            None => self.start()?,
+        };
+        // A worker that died between two cases is noticed here; the case has not begun, so it is not to blame.
+        if writeln!(process.requests, "{name}").and_then(|()| process.requests.flush()).is_err() {
+            process = self.start()?;
+            writeln!(process.requests, "{name}").and_then(|()| process.requests.flush())?;
+        }
+        match process.answers.recv_timeout(self.recipe.timeout) {
+            Ok(line) => {
+                self.process = Some(process);
+                serde_json::from_str(&line)
+                    .map_err(|e| io::Error::other(format!("worker answered '{line}': {e}")))
+            }
+            Err(RecvTimeoutError::Disconnected) => Ok(died(name, process)),
+            Err(RecvTimeoutError::Timeout) => Ok(self.hung(name, process)),
+        }
+    }
+
+    fn start(&self) -> io::Result<Process> {
+        let mut command = Command::new(&self.recipe.program);
+        command.args(["worker", "--backend", &self.recipe.backend]);
+        if self.recipe.guard == Guard::Off {
+            command.arg("--no-guard");
+        }
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let missing = || io::Error::other("a worker without pipes");
+        let requests = child.stdin.take().ok_or_else(missing)?;
+        let output = child.stdout.take().ok_or_else(missing)?;
+        let mut errors = child.stderr.take().ok_or_else(missing)?;
+        let (sender, answers) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let last_words = Arc::new(Mutex::new(Vec::new()));
+        let words = Arc::clone(&last_words);
+        std::thread::spawn(move || {
+            let mut buffer = [0; 1024];
+            while let Ok(n @ 1..) = io::Read::read(&mut errors, &mut buffer) {
+                let Ok(mut words) = words.lock() else { break };
+                words.extend_from_slice(&buffer[..n]);
+                let excess = words.len().saturating_sub(LAST_WORDS);
+                words.drain(..excess);
+            }
+        });
+        Ok(Process { child, requests, answers, last_words })
+    }
+
+    fn hung(&self, name: &str, mut process: Process) -> CaseResult {
+        // Killing what has just ended fails, and is no matter.
+        let _ = process.child.kill();
+        let _ = process.child.wait();
+        lost(name, Finder::Hang, format!("no answer within {:?}", self.recipe.timeout))
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            drop(process.requests);
+            let _ = process.child.wait();
+        }
+    }
+}
+
+fn died(name: &str, mut process: Process) -> CaseResult {
+    drop(process.requests);
+    let status = process.child.wait().map_or_else(|e| e.to_string(), |status| status.to_string());
+    let words =
+        process.last_words.lock().map(|w| String::from_utf8_lossy(&w).trim().to_owned()).unwrap_or_default();
+    let said = if words.is_empty() { "it said nothing".into() } else { format!("its last words: {words}") };
+    lost(name, Finder::Crash, format!("the process died ({status}); {said}"))
+}
+
+fn lost(name: &str, found_by: Finder, what: String) -> CaseResult {
+    let outcome = Outcome::Failed(vec![Failure { found_by, what }]);
+    CaseResult { name: name.into(), outcome, worst: None, compared: 0, micros: 0 }
+}
+
+/// The worker's side: answers each line of `requests` until they end.
+pub fn serve(target: &dyn Target, requests: impl BufRead, mut answers: impl Write) -> io::Result<()> {
+    for name in requests.lines() {
+        let name = name?;
+        let result = suite::run(&name, target, suite::JUDGE).unwrap_or_else(|error| CaseResult {
+            name,
+            outcome: Outcome::Ignored(error.to_string()),
+            worst: None,
+            compared: 0,
+            micros: 0,
+        });
+        serde_json::to_writer(&mut answers, &result)?;
+        answers.write_all(b"\n")?;
+        answers.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,216 @@
+//! Chat templates: from a conversation to the text that the model was trained on.
+//!
+//! The template is the file's own (`tokenizer.chat_template`), in the Jinja dialect of Hugging Face: blocks
+//! swallow the line break behind them and the indentation before them, Python's methods work on strings, lists and
+//! dictionaries, `break` and `continue` exist, and `raise_exception` lets a template refuse a conversation.
+//! The clock (`strftime_now`) is not available: the same conversation always gives the same text.
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::{Environment, Error, ErrorKind, Value, context};
+use minijinja_contrib::pycompat::unknown_method_callback;
+
+use crate::gguf::{GgufError, Metadata};
+use crate::tokenizer::{Tokenizer, TokenizerError};
+
+/// Steps after which a template is stopped. The longest real ones take some thousand.
+const FUEL: u64 = 10_000_000;
+
+const NAME: &str = "tokenizer.chat_template";
+
+/// One turn of a conversation.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// `system`, `user` or `assistant`; what a role means is the template's affair.
+    pub role: String,
+    /// What was said.
+    pub content: String,
+}
+
+impl Message {
+    /// A turn.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Self { role: role.into(), content: content.into() }
+    }
+}
+
+/// A template that is missing, broken, or refuses the conversation.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChatError {
+    /// The key has the wrong type.
+    #[error(transparent)]
+    Metadata(#[from] GgufError),
+    /// The file has no template.
+    #[error(
+        "key 'tokenizer.chat_template' is missing: the model has no chat template; give a plain prompt instead"
+    )]
+    NoTemplate,
+    /// The template cannot be parsed.
+    #[error("chat template, line {line}: {message}")]
+    Syntax {
+        /// Line of the template, from 1.
+        line: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// The template failed on this conversation, or refused it with `raise_exception`.
+    #[error("chat template, line {line}: {message}")]
+    Render {
+        /// Line of the template, from 1.
+        line: usize,
+        /// Why.
+        message: String,
+    },
+    /// The tokenizer's BOS or EOS has no text.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+}
+
+/// A model's chat template, ready to be applied.
+#[derive(Debug)]
+pub struct ChatTemplate {
+    env: Environment<'static>,
+    bos: String,
+    eos: String,
+}
+
+impl ChatTemplate {
+    /// The file's template, with the texts of the tokenizer's BOS and EOS at hand.
+    pub fn from_metadata(meta: &Metadata, tokenizer: &Tokenizer) -> Result<Self, ChatError> {
+        let source = meta.opt_str(NAME)?.ok_or(ChatError::NoTemplate)?;
+        let text = |id: Option<u32>| id.map_or(Ok(""), |id| tokenizer.text(id));
+        Self::new(source, text(tokenizer.bos())?, text(tokenizer.eos())?)
+    }
+
+    /// A template from its source. `bos` and `eos` are the texts of these tokens, empty without.
+    pub fn new(source: &str, bos: &str, eos: &str) -> Result<Self, ChatError> {
+        let mut env = Environment::new();
+        let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+        env.set_syntax(syntax.map_err(|e| syntax_error(&e))?);
+        env.set_fuel(Some(FUEL));
+        env.set_unknown_method_callback(unknown_method_callback);
+        env.add_function("raise_exception", raise_exception);
+        env.add_template_owned(NAME, source.to_owned()).map_err(|e| syntax_error(&e))?;
+        Ok(Self { env, bos: bos.to_owned(), eos: eos.to_owned() })
+    }
+
+    /// The text of a conversation; with `generate`, up to where the assistant's answer begins.
+    ///
+    /// The text contains the control tokens' texts: encode it with `parse_special`, and without
+    /// `add_special`, since a template writes its own BOS.
+    pub fn render(&self, messages: &[Message], generate: bool) -> Result<String, ChatError> {
+        let turns =
+            messages.iter().map(|m| Value::from_pairs([("role", &*m.role), ("content", &*m.content)]));
+        let context = context! {
+            messages => turns.collect::<Vec<Value>>(),
+            add_generation_prompt => generate,
+            bos_token => self.bos.as_str(),
+            eos_token => self.eos.as_str(),
+        };
+        let template = self.env.get_template(NAME).map_err(|e| render_error(&e))?;
+        template.render(context).map_err(|e| render_error(&e))
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the template engine hands over owned arguments")]
+fn raise_exception(message: String) -> Result<Value, Error> {
+    Err(Error::new(ErrorKind::InvalidOperation, format!("the template refuses the conversation: {message}")))
+}
+
+fn message_of(error: &Error) -> String {
+    match error.detail() {
+        Some(detail) if error.kind() == ErrorKind::UnknownFunction && detail.contains("strftime_now") => {
+            "strftime_now is not available: a prompt must not depend on the clock".to_owned()
+        }
+        Some(detail) => format!("{}: {detail}", error.kind()),
+        None => error.kind().to_string(),
+    }
+}
+
+fn syntax_error(error: &Error) -> ChatError {
+    ChatError::Syntax { line: error.line().unwrap_or(1), message: message_of(error) }
+}
+
+fn render_error(error: &Error) -> ChatError {
+    ChatError::Render { line: error.line().unwrap_or(1), message: message_of(error) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// SmolLM2's template: `ChatML` with a system turn of its own.
+    const CHATML: &str = "{% for message in messages %}{% if loop.first and messages[0]['role'] != 'system' %}\
+        {{ '<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n' }}\
+        {% endif %}{{'<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n'}}\
+        {% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+
+    fn render(source: &str, messages: &[Message]) -> Result<String, ChatError> {
+        ChatTemplate::new(source, "<s>", "</s>")?.render(messages, true)
+    }
+
+    #[test]
+    fn chatml_adds_its_own_system_turn() {
+        let text = render(CHATML, &[Message::new("user", "Hi & <bye>")]).unwrap();
+        assert_eq!(
+            text,
+            "<|im_start|>system\nYou are a helpful AI assistant named SmolLM, trained by Hugging Face<|im_end|>\n\
+             <|im_start|>user\nHi & <bye><|im_end|>\n<|im_start|>assistant\n"
+        );
+    }
+
+    #[test]
+    fn chatml_keeps_a_given_system_turn() {
+        let turns = [Message::new("system", "Be brief."), Message::new("user", "Hi")];
+        let text = ChatTemplate::new(CHATML, "", "").unwrap().render(&turns, false).unwrap();
+        assert_eq!(text, "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n");
+    }
+
+    #[test]
+    fn python_methods_and_special_tokens_work() {
+        let source = "{{ bos_token }}{% for m in messages %}\n  {%- if m.content.strip().startswith('x') %}\n\
+            {{ m.get('role').upper() }}|{{ m['content'].split('-')[-1] }}{% endif %}\n{% endfor %}{{ eos_token }}";
+        let text = render(source, &[Message::new("user", " x-y ")]).unwrap();
+        assert_eq!(text, "<s>USER|y </s>");
+    }
+
+    #[test]
+    fn a_template_can_refuse() {
+        let source =
+            "{% if messages[0].role == 'system' %}\n{{ raise_exception('no system role') }}{% endif %}";
+        let error = render(source, &[Message::new("system", "x")]).unwrap_err();
+        let expected =
+            "chat template, line 2: invalid operation: the template refuses the conversation: no system role";
+        assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn the_clock_is_refused_by_name() {
+        let error = render("{{ strftime_now('%d %b %Y') }}", &[]).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "chat template, line 1: strftime_now is not available: a prompt must not depend on the clock"
+        );
+    }
+
+    #[test]
+    fn a_template_that_asks_first_gets_its_fixed_date() {
+        let source =
+            "{% if strftime_now is defined %}{{ strftime_now('%Y') }}{% else %}26 Jul 2024{% endif %}";
+        assert_eq!(render(source, &[]).unwrap(), "26 Jul 2024");
+    }
+
+    #[test]
+    fn syntax_errors_name_the_line() {
+        let error = render("a\n{% if %}", &[]).unwrap_err();
+        assert!(matches!(error, ChatError::Syntax { line: 2, .. }), "{error}");
+    }
+
+    #[test]
+    fn endless_templates_are_stopped() {
+        let source =
+            "{% for a in range(9999) %}{% for b in range(9999) %}{% set c = a * b %}{% endfor %}{% endfor %}";
+        let error = render(source, &[]).unwrap_err();
+        assert!(matches!(error, ChatError::Render { .. }), "{error}");
+    }
+}
