@@ -3,7 +3,7 @@
 //! * [`name`]: what a case is called, which is also how it is run again.
 //! * [`ops`]: the cases of each op, one file per stem; [`family`] is what such a file provides.
 //! * [`trial`]: one case under way: runs, checks, findings. [`target`] is the backend under test.
-//! * [`data`]: seeded data.
+//! * [`data`] and [`weights`]: seeded data.
 //! * [`suite`]: all cases. [`sweep`] runs many over [`worker`] processes, [`stream`] adds random ones, [`shrink`] makes failing
 //!   ones smaller, [`expectations`] knows the known failures, [`report`] says what became of them.
 //! * [`backends`]: what this machine has.
@@ -26,4 +26,5 @@ pub mod suite;
 pub mod sweep;
 pub mod target;
 pub mod trial;
+pub mod weights;
 pub mod worker;

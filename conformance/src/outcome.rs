@@ -27,7 +27,6 @@ pub struct CaseResult {
     /// Full name, which is also the filter that runs it again.
     pub name: String,
     /// What became of it.
-    #[serde(flatten)]
     pub outcome: Outcome,
     /// The element that used most of its bound.
     pub worst: Option<Worst>,

@@ -24,16 +24,15 @@ fn store(
 ) {
     let ViewMut { buffer, layout } = cache;
     let heads = layout.dim(2);
-    let start = |nth: usize| {
-        let [seq, slot] = slot_of(nth / heads);
-        layout.row_offset(&[seq, slot, nth % heads])
-    };
-    let mut places: Vec<_> = (0..new.layout.dim(0) * heads).map(|nth| (start(nth), nth)).collect();
-    places.sort_unstable();
     let len = row_bytes(&layout);
-    let targets = carve(buffer.bytes_mut(), places.iter().map(|&(start, _)| start..start + len));
+    let target = |nth: usize| {
+        let [seq, slot] = slot_of(nth / heads);
+        let start = layout.row_offset(&[seq, slot, nth % heads]);
+        start..start + len
+    };
+    let targets = carve(buffer.bytes_mut(), (0..new.layout.dim(0) * heads).map(target));
     let new_rows = Rows::of(new);
-    threads.each(targets, new.layout.elements().unwrap_or(0), |i, target| {
-        encode_row(layout.dtype(), new_rows.read(places[i].1, &mut Vec::new()), target);
+    threads.each(targets, new.layout.elements().unwrap_or(0), |nth, target| {
+        encode_row(layout.dtype(), new_rows.read(nth, &mut Vec::new()), target);
     });
 }

@@ -60,19 +60,22 @@ impl<'a> Rows<'a> {
 /// The rows of a tensor to write, in row-major order.
 pub fn rows_mut(view: ViewMut<'_, HostBuffer>) -> Vec<&mut [u8]> {
     let ViewMut { buffer, layout } = view;
-    // Outputs have strides that cover what is inside them, so their rows follow each other in memory too.
     carve(buffer.bytes_mut(), layout.rows())
 }
 
-/// The pieces at `ranges`, which ascend and do not overlap.
+/// The pieces at `ranges`, which come in any order and do not overlap.
 pub fn carve(bytes: &mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&mut [u8]> {
+    let mut ranges: Vec<_> = ranges.enumerate().collect();
+    ranges.sort_by_key(|(_, range)| range.start);
     let (mut rest, mut at) = (bytes, 0);
-    let piece = |range: Range<usize>| {
+    let cut = |(nth, range): (usize, Range<usize>)| {
         let (piece, after) = std::mem::take(&mut rest)[range.start - at..].split_at_mut(range.len());
         (rest, at) = (after, range.end);
-        piece
+        (nth, piece)
     };
-    ranges.map(piece).collect()
+    let mut pieces: Vec<_> = ranges.into_iter().map(cut).collect();
+    pieces.sort_by_key(|&(nth, _)| nth);
+    pieces.into_iter().map(|(_, piece)| piece).collect()
 }
 
 /// Bytes of a row of a tensor that an op has accepted.

@@ -3,7 +3,7 @@
 use kernels::{Role, Stem};
 
 use super::cases;
-use super::relay::{alone, in_place, padded};
+use super::relay::{alone, in_place, padded, reversed};
 use super::run::{outputs, run};
 
 #[test]
@@ -46,14 +46,15 @@ fn strides_offsets_and_padding_leave_no_trace() {
         let dense = outputs(&record, 1);
         for poison in [0xff, 0x00, 0x7f] {
             assert!(outputs(&padded(&record, poison), 2) == dense, "{}, poison {poison:#x}", record.stem);
+            assert!(outputs(&reversed(&record, poison), 3) == dense, "{}, poison {poison:#x}", record.stem);
         }
     }
 }
 
 #[test]
 fn only_the_elements_of_outputs_are_written() {
-    for record in cases::all() {
-        let record = padded(&record, 0xee);
+    let all = cases::all().into_iter().flat_map(|record| [padded(&record, 0xee), reversed(&record, 0xee)]);
+    for record in all {
         for (operand, buffer) in record.operands().iter().zip(run(&record, 2)) {
             let mut after = buffer.bytes().to_vec();
             if operand.role == Role::Output {

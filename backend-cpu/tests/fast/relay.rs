@@ -7,16 +7,26 @@ use super::run::with_operands;
 /// The record with every operand at an offset and with padding between its rows (and between the planes of a cache), the
 /// padding filled with `poison`.
 pub fn padded(record: &Record, poison: u8) -> Record {
-    with_operands(record, record.operands().iter().map(|operand| pad(operand, poison)))
+    let pad = |operand: &RecordOperand| spread(operand, poison, (0..operand.layout.rank() - 1).rev());
+    with_operands(record, record.operands().iter().map(pad))
 }
 
-fn pad(operand: &RecordOperand, poison: u8) -> RecordOperand {
+/// The record as by [`padded`], with the outer dimensions of every operand in the reverse order.
+pub fn reversed(record: &Record, poison: u8) -> Record {
+    let turn = |operand: &RecordOperand| spread(operand, poison, 0..operand.layout.rank() - 1);
+    with_operands(record, record.operands().iter().map(turn))
+}
+
+/// Lays an operand out with strides that grow along `axes`, its outer dimensions.
+fn spread(operand: &RecordOperand, poison: u8, axes: impl Iterator<Item = usize>) -> RecordOperand {
     let dense = operand.layout;
     let (rank, block) = (dense.rank(), dense.dtype().block_len());
     let mut strides = vec![1; rank];
-    for axis in (0..rank.saturating_sub(1)).rev() {
+    let mut span = dense.dim(rank - 1);
+    for axis in axes {
         // A different gap at each axis, so that mixing up two of them shows.
-        strides[axis] = strides[axis + 1] * dense.dim(axis + 1) + (rank - axis) * block.max(4);
+        strides[axis] = span + (rank - axis) * block.max(4);
+        span = strides[axis] * dense.dim(axis);
     }
     let offset = 2 * dense.dtype().block_bytes().next_multiple_of(4);
     let layout = Layout::strided(dense.dtype(), dense.shape(), &strides).at(offset);

@@ -175,17 +175,19 @@ fn literal(rng: &mut Rng) -> u32 {
     if rng.below(2) == 0 { rng.pick(&EDGES) } else { rng.word() }
 }
 
+/// Up to three sources of 9 bits; those an operation does not have must be zero.
 fn sources(rng: &mut Rng) -> u32 {
     let mut word = rng.sparse_word();
     if rng.below(2) == 0 {
         word = with_field(word, 27, 5, 0);
     }
+    let used = rng.below(4);
     for i in 0..3 {
         let field = match rng.below(8) {
             0 => rng.below(512),
+            _ if i >= used => 0,
             1 => 128 + rng.below(128),
             2 => rng.below(128),
-            3 | 4 => 0,
             _ => 256 + rng.below(256),
         };
         word = with_field(word, 9 * i, 9, field);

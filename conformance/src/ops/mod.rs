@@ -1,11 +1,23 @@
 //! Cases of each op, one file per stem.
 
+pub mod matmul;
 pub mod rms_norm;
+
+use kernels::DType;
 
 use crate::family::{Cases, Of};
 
 /// The families of all ops, in the order of tables and reports.
-pub static FAMILIES: &[&dyn Cases] = &[&Of::<rms_norm::RmsNorm>::new()];
+pub static FAMILIES: &[&dyn Cases] = &[&Of::<rms_norm::RmsNorm>::new(), &Of::<matmul::Matmul>::new()];
 
 /// Sizes at which kernels switch paths: around powers of two, primes, one.
 pub const EDGES: [usize; 14] = [1, 2, 3, 31, 32, 33, 63, 64, 65, 127, 128, 129, 251, 576];
+
+/// Lengths of rows in `format`: whole blocks, few and many, with and without a tail for wider tiles.
+pub fn columns(format: DType) -> Vec<usize> {
+    match format.block_len() {
+        1 => EDGES.to_vec(),
+        32 => vec![32, 64, 96, 160, 256, 288, 576, 992],
+        block => vec![block, 2 * block, 3 * block, 4 * block],
+    }
+}

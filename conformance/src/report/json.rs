@@ -11,8 +11,17 @@ pub fn json(sweep: &Sweep) -> Value {
         |b| json!({ "name": b.name, "device": b.device, "place": format!("{:?}", b.place).to_lowercase() }),
     );
     let cases = sweep.results.iter().map(|result| {
-        let mut case = serde_json::to_value(result).unwrap_or(Value::Null);
-        case["share"] = case["worst"]["share"].clone();
+        let outcome = serde_json::to_value(&result.outcome).unwrap_or(Value::Null);
+        let worst = serde_json::to_value(&result.worst).unwrap_or(Value::Null);
+        let mut case = json!({
+            "name": result.name,
+            "verdict": outcome["verdict"],
+            "detail": outcome["detail"],
+            "share": worst["share"],
+            "worst": worst,
+            "compared": result.compared,
+            "micros": result.micros,
+        });
         if let Outcome::Failed(_) = result.outcome {
             case["rerun"] = rerun(&result.name).into();
             case["shrunk"] =

@@ -6,6 +6,7 @@ use super::core::trap::Trap;
 use super::core::uop::Uop;
 use crate::isa::Op;
 use crate::isa::inst::scalar;
+use crate::report::Problem;
 
 /// Hardware register numbers.
 const HWREG_MODE: u32 = 1;
@@ -22,19 +23,25 @@ fn branch_if(c: &mut Cx<'_>, u: &Uop, condition: bool) -> Step {
 fn branch(c: &mut Cx<'_>, u: &Uop) -> Step {
     if u.target == u32::MAX {
         let target = u.inst.branch_target().unwrap_or(0);
-        return c.fault(Trap::Jump { target });
+        return outside(c, u, target);
     }
     c.wave.pc = u.target;
     Step::Next
 }
 
-fn jump(c: &mut Cx<'_>, target: u64) -> Step {
+/// A jump to what is no instruction.
+fn outside(c: &mut Cx<'_>, u: &Uop, target: u64) -> Step {
+    let reason = format!("jump to {target:#x}, which is no instruction of the code object");
+    c.fault(Trap::new(Problem::Instruction { words: c.program.words(&u.inst), reason }))
+}
+
+fn jump(c: &mut Cx<'_>, u: &Uop, target: u64) -> Step {
     match c.program.index_of(target) {
         Some(index) => {
             c.wave.pc = index;
             Step::Next
         }
-        None => c.fault(Trap::Jump { target }),
+        None => outside(c, u, target),
     }
 }
 
@@ -99,19 +106,19 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
         | Op::s_cbranch_cdbgsys_or_user
         | Op::s_cbranch_cdbgsys_and_user => |_, _| Step::Next,
         Op::s_sethalt => |c, u| if u.inst.imm() & 1 == 0 { Step::Next } else { c.unsupported(u, "halt") },
-        Op::s_trap => |c, u| c.fault(Trap::KernelTrap { code: u.inst.imm() }),
+        Op::s_trap => |c, u| c.fault(Trap::new(Problem::Trap { number: u.inst.imm().into() })),
         Op::s_getpc_b64 => |c, u| {
             c.write64(u, u.inst.next_pc());
             Step::Next
         },
         Op::s_setpc_b64 => |c, u| {
             let target = c.read64(u.scalar[0]);
-            jump(c, target)
+            jump(c, u, target)
         },
         Op::s_swappc_b64 => |c, u| {
             let target = c.read64(u.scalar[0]);
             c.write64(u, u.inst.next_pc());
-            jump(c, target)
+            jump(c, u, target)
         },
         Op::s_call_b64 => |c, u| {
             c.write64(u, u.inst.next_pc());

@@ -7,6 +7,7 @@
 use super::core::cx::{Cx, Step};
 use super::core::trap::Trap;
 use super::core::uop::Uop;
+use crate::report::Segment;
 
 /// Refuses to read poison, and heals what `u` overwrites. Called only while some register is poisoned.
 #[cold]
@@ -16,8 +17,8 @@ pub(super) fn gate(c: &mut Cx<'_>, u: &Uop) -> Step {
         let register = read.trailing_zeros();
         let source = c.wave.poisonings.iter().rev().find(|p| p.registers >> register & 1 != 0).cloned();
         if let Some(source) = source {
-            let load = c.program.address(source.at);
-            return c.fault(Trap::Poison { register, load, fault: source.fault });
+            let note = format!("s{register} has no value since `{}` at {:#x}", source.load, source.load.pc);
+            return c.fault(Trap::access(Segment::Scalar, source.fault).note(note));
         }
     }
     c.wave.poison &= !u.writes;

@@ -1,7 +1,5 @@
 //! The pre-decoded program: dense, with operands resolved and branch targets looked up.
 
-use super::core::cx::Step;
-use super::core::trap::Trap;
 use super::core::uop::Uop;
 use super::handlers;
 use super::resolve::Layout;
@@ -33,8 +31,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Decodes `text`, which is loaded at `base`, for a kernel with `registers`.
-    pub fn new(text: &[u32], base: u64, registers: Registers) -> Self {
+    /// Decodes `text`, which is loaded at `base`, for a kernel that begins at `entry` and has `registers`.
+    pub fn new(text: &[u32], base: u64, entry: u64, registers: Registers) -> Self {
         let mut layout = Layout::new(registers);
         let mut starts = vec![u32::MAX; text.len()];
         let mut decoded: Vec<Result<Inst, DecodeError>> = Vec::new();
@@ -56,9 +54,10 @@ impl Program {
         for inst in decoded {
             let mut uop = match inst {
                 Ok(inst) => layout.resolve(inst),
-                Err(error) => handlers::undecodable(error, address),
+                Err(_) => handlers::undecodable(address),
             };
             address = uop.inst.next_pc();
+            uop.offset = uop.inst.pc.wrapping_sub(entry) as u32;
             if let Some(target) = uop.inst.branch_target() {
                 uop.target = index_of(target).unwrap_or(u32::MAX);
             }
@@ -75,17 +74,6 @@ impl Program {
         self.has_atomics
     }
 
-    /// The instruction at an address.
-    pub fn instruction_at(&self, address: u64) -> Option<&Inst> {
-        let index = self.index_of(address)?;
-        self.uop(index).map(|uop| &uop.inst)
-    }
-
-    /// The instruction with an index, as recorded in [`crate::memory::WaveAccess::pc`].
-    pub fn instruction(&self, index: u32) -> Option<&Inst> {
-        self.uop(index).map(|uop| &uop.inst)
-    }
-
     pub(super) fn index_of(&self, address: u64) -> Option<u32> {
         let offset = address.wrapping_sub(self.base);
         let word = usize::try_from(offset / 4).ok().filter(|_| offset.is_multiple_of(4))?;
@@ -97,14 +85,16 @@ impl Program {
         self.uops.get(index as usize)
     }
 
-    pub(super) fn address(&self, index: u32) -> u64 {
-        self.uop(index).map_or(self.base + 4 * self.words.len() as u64, |uop| uop.inst.pc)
+    /// The words of an instruction.
+    pub(super) fn words(&self, inst: &Inst) -> Vec<u32> {
+        let first = usize::try_from((inst.pc - self.base) / 4).unwrap_or(usize::MAX);
+        self.words.iter().skip(first).take(usize::from(inst.size) / 4).copied().collect()
     }
 
-    pub(super) fn bytes(&self, inst: &Inst) -> Vec<u8> {
-        let first = usize::try_from((inst.pc - self.base) / 4).unwrap_or(usize::MAX);
-        let count = usize::from(inst.size) / 4;
-        self.words.iter().skip(first).take(count).flat_map(|word| word.to_le_bytes()).collect()
+    /// The two words from an address, as far as there are any.
+    pub(super) fn words_from(&self, address: u64) -> Vec<u32> {
+        let first = usize::try_from(address.wrapping_sub(self.base) / 4).unwrap_or(usize::MAX);
+        self.words.iter().skip(first).take(2).copied().collect()
     }
 
     pub(super) fn layout(&self) -> &Layout {
@@ -127,11 +117,3 @@ impl Program {
     }
 }
 
-impl super::core::cx::Cx<'_> {
-    /// Stops at an operation that the executor does not know in this form.
-    #[cold]
-    pub(super) fn unsupported(&mut self, u: &Uop, what: &'static str) -> Step {
-        let bytes = self.program.bytes(&u.inst);
-        self.fault(Trap::UnsupportedForm { mnemonic: u.inst.op.mnemonic(), what, bytes })
-    }
-}

@@ -234,7 +234,8 @@ pub(super) fn kind(inst: &Inst) -> Kind {
         Format::Smem => Kind::ScalarMemory,
         Format::Mai => Kind::Matrix,
         Format::Ds => Kind::Local,
-        Format::Scratch => Kind::Scratch,
+        Format::Scratch if inst.op.mnemonic().contains("_store_") => Kind::ScratchStore,
+        Format::Scratch => Kind::ScratchLoad,
         Format::Flat | Format::Global | Format::Mubuf | Format::Mtbuf => {
             let name = inst.op.mnemonic();
             if name.contains("_atomic_") {

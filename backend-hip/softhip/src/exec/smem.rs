@@ -6,6 +6,7 @@ use super::core::uop::Uop;
 use super::core::wave::Poisoning;
 use crate::isa::inst::Mods;
 use crate::isa::{Op, Operand};
+use crate::report::Segment;
 
 /// `base + offset + offset register`; the two lowest bits are ignored.
 fn address(c: &Cx<'_>, u: &Uop) -> u64 {
@@ -24,19 +25,18 @@ fn load<const N: usize>(c: &mut Cx<'_>, u: &Uop) -> Step {
 
 fn load_at<const N: usize>(c: &mut Cx<'_>, u: &Uop, address: u64) -> Step {
     let mut words = [0; N];
-    let at = c.at();
-    let load = match c.memory.load_masked(c.group, address, at, &mut words) {
+    let load = match c.memory.load_masked(c.group, address, u.offset, &mut words) {
         Ok(load) => load,
-        Err(fault) => return c.fault(Trap::Memory(*fault)),
+        Err(fault) => return c.fault(Trap::access(Segment::Scalar, *fault)),
     };
-    c.counters.scalar_bytes += 4 * N as u64;
+    c.counters.bytes_read += 4 * N as u64;
     let first = usize::from(u.sdst);
     let Some(registers) = c.wave.s.get_mut(first..first + N) else { return c.unsupported(u, "destination") };
     registers.copy_from_slice(&words);
     if let Some(fault) = load.fault {
         let registers = u128::from(!load.valid & (u32::MAX >> (32 - N))) << first;
         c.wave.poison |= registers;
-        c.wave.poisonings.push(Poisoning { registers, fault, at });
+        c.wave.poisonings.push(Poisoning { registers, fault, load: u.inst });
     }
     Step::Next
 }

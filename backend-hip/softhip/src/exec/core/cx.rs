@@ -1,6 +1,6 @@
 //! What an instruction works on.
 
-use super::counters::Counters;
+use super::counters::Tally;
 use super::trap::Trap;
 use super::uop::{Flag, Scalar, Uop};
 use super::wave::Wave;
@@ -32,7 +32,7 @@ pub(in crate::exec) struct Cx<'a> {
     pub lds: &'a mut Lds,
     pub memory: &'a LaunchMemory,
     pub group: &'a mut Group,
-    pub counters: &'a mut Counters,
+    pub counters: &'a mut Tally,
     pub program: &'a Program,
     pub trap: Option<Box<Trap>>,
 }
@@ -83,11 +83,5 @@ impl Cx<'_> {
     #[inline]
     pub fn write64(&mut self, u: &Uop, value: u64) {
         self.wave.set_pair(u.sdst, value);
-    }
-
-    /// The index of the instruction that runs.
-    #[inline]
-    pub fn at(&self) -> u32 {
-        self.wave.pc - 1
     }
 }

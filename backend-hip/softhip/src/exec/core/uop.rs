@@ -1,6 +1,8 @@
 //! The instruction as the interpreter runs it.
 
 use super::cx::Handler;
+use crate::exec::access::atomic::Rmw;
+use crate::exec::access::narrow::Width;
 use crate::isa::Inst;
 
 /// A vector operand that the kernel has no registers for.
@@ -31,44 +33,24 @@ pub(in crate::exec) enum Flag {
 }
 
 /// What an instruction is counted as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
-    /// Scalar arithmetic and moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::exec) enum Kind {
     Scalar,
-    /// Scalar loads and stores.
     ScalarMemory,
-    /// Branches, barriers, waits and the end.
     Control,
-    /// Vector arithmetic, moves and compares.
     Vector,
-    /// Matrix multiply-accumulate.
     Matrix,
-    /// Loads from global memory (GLOBAL, FLAT and buffer encodings).
     GlobalLoad,
-    /// Stores to global memory.
     GlobalStore,
-    /// Atomics on global memory.
     GlobalAtomic,
-    /// Private memory.
-    Scratch,
-    /// Local data share, lane permutes included.
+    ScratchLoad,
+    ScratchStore,
     Local,
 }
 
 impl Kind {
-    /// All kinds, in declaration order.
-    pub const ALL: [Self; 10] = [
-        Self::Scalar,
-        Self::ScalarMemory,
-        Self::Control,
-        Self::Vector,
-        Self::Matrix,
-        Self::GlobalLoad,
-        Self::GlobalStore,
-        Self::GlobalAtomic,
-        Self::Scratch,
-        Self::Local,
-    ];
+    /// How many there are.
+    pub const COUNT: usize = Self::Local as usize + 1;
 }
 
 /// One instruction, with its operands resolved to places in a wave's files.
@@ -102,6 +84,12 @@ pub(in crate::exec) struct Uop {
     pub float: bool,
     /// What it counts as.
     pub kind: Kind,
+    /// Bytes from the kernel's entry.
+    pub offset: u32,
+    /// Bytes per lane of a memory access.
+    pub width: Width,
+    /// What an atomic does.
+    pub rmw: Option<Rmw>,
     /// Scalar registers read and written, one bit each.
     pub reads: u128,
     /// See `reads`.

@@ -2,6 +2,7 @@
 
 use super::mode::Mode;
 use crate::exec::access::scratch::Scratch;
+use crate::isa::Inst;
 use crate::isa::inst::scalar;
 use crate::memory::{AccessFault, Lanes, WAVE};
 
@@ -28,8 +29,8 @@ pub(in crate::exec) struct Poisoning {
     pub registers: u128,
     /// Why.
     pub fault: AccessFault,
-    /// Index of the load.
-    pub at: u32,
+    /// The load.
+    pub load: Inst,
 }
 
 /// One wave of 64 lanes.

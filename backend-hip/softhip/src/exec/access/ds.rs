@@ -1,0 +1,275 @@
+//! DS: loads, stores and atomics of LDS.
+
+use super::atomic::Rmw;
+use super::lds::Touch;
+use super::narrow::{Half, Width};
+use crate::exec::core::cx::{Cx, Handler, Step};
+use crate::exec::core::trap::Trap;
+use crate::exec::core::uop::Uop;
+use crate::isa::inst::Ds;
+use crate::isa::{Mods, Op};
+use crate::memory::{AccessKind, Lanes, WAVE};
+
+/// Banks of 4 bytes.
+const BANKS: u64 = 32;
+
+fn fields(u: &Uop) -> Ds {
+    match u.inst.mods {
+        Mods::Ds(mods) => mods,
+        _ => Ds::default(),
+    }
+}
+
+/// The active lanes' byte addresses, with the instruction's offset added.
+fn addresses(c: &Cx<'_>, u: &Uop, offset: u32) -> [u64; WAVE] {
+    let register = &c.wave.v[usize::from(u.src[0])];
+    register.map(|address| u64::from(address) + u64::from(offset))
+}
+
+fn active(exec: u64) -> impl Iterator<Item = usize> {
+    (0..WAVE).filter(move |lane| (exec >> lane) & 1 != 0)
+}
+
+/// Counts the passes beyond the first that an access needs.
+fn count_conflicts(c: &mut Cx<'_>, addresses: &[u64; WAVE], exec: u64, bytes: u32) {
+    // As many lanes at a time as fill the banks once.
+    let at_once = match bytes {
+        0..=4 => 32,
+        8 => 16,
+        _ => 8,
+    };
+    for start in (0..WAVE).step_by(at_once) {
+        let lanes = active(exec).filter(|lane| (start..start + at_once).contains(lane));
+        let mut words: Vec<u64> = Vec::new();
+        for lane in lanes {
+            let first = addresses[lane] / 4;
+            words.extend(first..first + u64::from(bytes.div_ceil(4)));
+        }
+        words.sort_unstable();
+        words.dedup();
+        let mut load = [0u64; BANKS as usize];
+        for word in words {
+            load[(word % BANKS) as usize] += 1;
+        }
+        let passes = load.into_iter().max().unwrap_or(0);
+        c.counters.bank_conflicts += passes.saturating_sub(1);
+    }
+}
+
+/// Neighbouring lanes on neighbouring words never conflict.
+fn is_linear(addresses: &[u64; WAVE], bytes: u32) -> bool {
+    addresses.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == u64::from(bytes))
+}
+
+fn count(c: &mut Cx<'_>, addresses: &[u64; WAVE], exec: u64, bytes: u32) {
+    if !(bytes == 4 && is_linear(addresses, bytes)) {
+        count_conflicts(c, addresses, exec, bytes);
+    }
+}
+
+/// Loads whole dwords or a narrow value per active lane into `registers`.
+pub(in crate::exec) fn load_lanes(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    addresses: &[u64; WAVE],
+    exec: u64,
+    width: Width,
+    first: usize,
+) -> Result<(), Trap> {
+    count(c, addresses, exec, width.bytes);
+    let (kind, wave) = (AccessKind::Read, c.wave.id);
+    for lane in active(exec) {
+        let touch = Touch { kind, wave, at: addresses[lane], size: width.bytes, offset: u.offset };
+        c.lds.touch(touch).map_err(|fault| Trap::local(lane, fault))?;
+    }
+    for lane in active(exec) {
+        let at = addresses[lane];
+        if width.bytes < 4 {
+            let register = &mut c.wave.v[first][lane];
+            *register = width.place(c.lds.read(at, width.bytes), *register);
+        } else {
+            for i in 0..width.registers() {
+                c.wave.v[first + i][lane] = c.lds.read(at + 4 * i as u64, 4);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Stores per active lane from the registers at `first`.
+pub(in crate::exec) fn store_lanes(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    addresses: &[u64; WAVE],
+    exec: u64,
+    width: Width,
+    first: usize,
+) -> Result<(), Trap> {
+    count(c, addresses, exec, width.bytes);
+    let (kind, wave) = (AccessKind::Write, c.wave.id);
+    for lane in active(exec) {
+        let touch = Touch { kind, wave, at: addresses[lane], size: width.bytes, offset: u.offset };
+        c.lds.touch(touch).map_err(|fault| Trap::local(lane, fault))?;
+    }
+    let shift = if width.half == Some(Half::High) { 16 } else { 0 };
+    for lane in active(exec) {
+        let at = addresses[lane];
+        if width.bytes < 4 {
+            c.lds.write(at, width.bytes, c.wave.v[first][lane] >> shift);
+        } else {
+            for i in 0..width.registers() {
+                c.lds.write(at + 4 * i as u64, 4, c.wave.v[first + i][lane]);
+            }
+        }
+    }
+    Ok(())
+}
+
+fn finish(c: &mut Cx<'_>, result: Result<(), Trap>) -> Step {
+    match result {
+        Ok(()) => Step::Next,
+        Err(trap) => c.fault(trap),
+    }
+}
+
+fn read(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let addresses = addresses(c, u, fields(u).offset().into());
+    let result = load_lanes(c, u, &addresses, c.wave.exec(), u.width, usize::from(u.dst));
+    finish(c, result)
+}
+
+fn write(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let addresses = addresses(c, u, fields(u).offset().into());
+    let result = store_lanes(c, u, &addresses, c.wave.exec(), u.width, usize::from(u.src[1]));
+    finish(c, result)
+}
+
+/// The two offsets in bytes of a two-address operation on elements of `bytes`.
+fn two_offsets(u: &Uop, bytes: u32) -> [u32; 2] {
+    let mods = fields(u);
+    let scale = if u.inst.op.mnemonic().contains("st64") { 64 * bytes } else { bytes };
+    [u32::from(mods.offset0) * scale, u32::from(mods.offset1) * scale]
+}
+
+fn read2<const REGISTERS: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let width = Width::dwords(REGISTERS);
+    // The addresses may stand in a register of the destination.
+    let both = two_offsets(u, width.bytes).map(|offset| addresses(c, u, offset));
+    for (i, addresses) in both.iter().enumerate() {
+        let first = usize::from(u.dst) + i * width.registers();
+        if let Err(trap) = load_lanes(c, u, addresses, c.wave.exec(), width, first) {
+            return c.fault(trap);
+        }
+    }
+    Step::Next
+}
+
+fn write2<const REGISTERS: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let width = Width::dwords(REGISTERS);
+    for (i, offset) in two_offsets(u, width.bytes).into_iter().enumerate() {
+        let addresses = addresses(c, u, offset);
+        if let Err(trap) = store_lanes(c, u, &addresses, c.wave.exec(), width, usize::from(u.src[1 + i])) {
+            return c.fault(trap);
+        }
+    }
+    Step::Next
+}
+
+/// LDS lays the data of a compare-and-swap out the other way round than global memory.
+fn in_order<T>(rmw: Rmw, [first, second]: [T; 2]) -> [T; 2] {
+    if matches!(rmw, Rmw::CompareSwap | Rmw::CompareSwapFloat) { [second, first] } else { [first, second] }
+}
+
+/// Read-modify-write of active lanes, in order of lanes.
+pub(in crate::exec) fn atomic_lanes(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    addresses: &[u64; WAVE],
+    exec: u64,
+    size: u32,
+    update: impl Fn(&Cx<'_>, usize, u64) -> u64,
+) -> Result<(), Trap> {
+    let (kind, wave) = (AccessKind::Atomic, c.wave.id);
+    for lane in active(exec) {
+        let at = addresses[lane];
+        let touch = Touch { kind, wave, at, size, offset: u.offset };
+        c.lds.touch(touch).map_err(|fault| Trap::local(lane, fault))?;
+    }
+    let mut old: [Lanes; 2] = [[0; WAVE]; 2];
+    for lane in active(exec) {
+        let at = addresses[lane];
+        let low = c.lds.read(at, 4);
+        let high = if size == 8 { c.lds.read(at + 4, 4) } else { 0 };
+        let new = update(c, lane, u64::from(low) | (u64::from(high) << 32));
+        c.lds.write(at, 4, new as u32);
+        if size == 8 {
+            c.lds.write(at + 4, 4, (new >> 32) as u32);
+        }
+        (old[0][lane], old[1][lane]) = (low, high);
+    }
+    if u.inst.dst.is_some() {
+        for (i, register) in old.iter().take(size as usize / 4).enumerate() {
+            crate::exec::core::lanes::commit(&mut c.wave.v[usize::from(u.dst) + i], register, exec);
+        }
+    }
+    Ok(())
+}
+
+fn atomic32(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let Some(rmw) = u.rmw else { return c.unsupported(u, "atomic") };
+    let addresses = addresses(c, u, fields(u).offset().into());
+    let (x, y) = (usize::from(u.src[1]), usize::from(u.src[2]));
+    let result = atomic_lanes(c, u, &addresses, c.wave.exec(), 4, |c, lane, old| {
+        rmw.apply32(old as u32, in_order(rmw, [c.wave.v[x][lane], c.wave.v[y][lane]])).into()
+    });
+    finish(c, result)
+}
+
+fn atomic64(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let Some(rmw) = u.rmw else { return c.unsupported(u, "atomic") };
+    let addresses = addresses(c, u, fields(u).offset().into());
+    let (x, y) = (usize::from(u.src[1]), usize::from(u.src[2]));
+    let result = atomic_lanes(c, u, &addresses, c.wave.exec(), 8, |c, lane, old| {
+        let pair = |at: usize| u64::from(c.wave.v[at][lane]) | (u64::from(c.wave.v[at + 1][lane]) << 32);
+        rmw.apply64(old, in_order(rmw, [pair(x), pair(y)]))
+    });
+    finish(c, result)
+}
+
+pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
+    let handler: Handler = match op {
+        Op::ds_nop => |_, _| Step::Next,
+        Op::ds_read_b32
+        | Op::ds_read_b64
+        | Op::ds_read_b96
+        | Op::ds_read_b128
+        | Op::ds_read_i8
+        | Op::ds_read_u8
+        | Op::ds_read_i16
+        | Op::ds_read_u16
+        | Op::ds_read_u8_d16
+        | Op::ds_read_u8_d16_hi
+        | Op::ds_read_i8_d16
+        | Op::ds_read_i8_d16_hi
+        | Op::ds_read_u16_d16
+        | Op::ds_read_u16_d16_hi => read,
+        Op::ds_write_b32
+        | Op::ds_write_b64
+        | Op::ds_write_b96
+        | Op::ds_write_b128
+        | Op::ds_write_b8
+        | Op::ds_write_b16
+        | Op::ds_write_b8_d16_hi
+        | Op::ds_write_b16_d16_hi => write,
+        Op::ds_read2_b32 | Op::ds_read2st64_b32 => read2::<1>,
+        Op::ds_read2_b64 | Op::ds_read2st64_b64 => read2::<2>,
+        Op::ds_write2_b32 | Op::ds_write2st64_b32 => write2::<1>,
+        Op::ds_write2_b64 | Op::ds_write2st64_b64 => write2::<2>,
+        _ => {
+            Rmw::of(op)?;
+            let wide = ["_u64", "_i64", "_b64", "_f64"].iter().any(|suffix| op.mnemonic().ends_with(suffix));
+            if wide { atomic64 } else { atomic32 }
+        }
+    };
+    Some(handler)
+}

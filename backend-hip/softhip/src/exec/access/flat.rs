@@ -1,0 +1,192 @@
+//! FLAT and SCRATCH: private memory, and addresses that may mean any of the three segments.
+
+use super::ds;
+use super::global::{self, Place};
+use super::narrow::{Half, Width};
+use crate::exec::core::cx::{Cx, Handler, Step};
+use crate::exec::core::lanes::commit;
+use crate::exec::core::trap::Trap;
+use crate::exec::core::uop::Uop;
+use crate::exec::resolve::{PRIVATE_APERTURE, SHARED_APERTURE};
+use crate::isa::Op;
+use crate::memory::{AccessKind, WAVE};
+use crate::report::Segment;
+
+fn active(exec: u64) -> impl Iterator<Item = usize> {
+    (0..WAVE).filter(move |lane| (exec >> lane) & 1 != 0)
+}
+
+/// Offsets into each lane's private segment: register, scalar and immediate, modulo 2^32.
+fn offsets(c: &Cx<'_>, u: &Uop) -> [u64; WAVE] {
+    let scalar = if u.inst.src[2].is_some() { c.read32(u.scalar[2]) } else { 0 };
+    let common = scalar.wrapping_add_signed(global::immediate(u) as i32);
+    if u.inst.src[0].is_some() {
+        c.wave.v[usize::from(u.src[0])].map(|offset| u64::from(offset.wrapping_add(common)))
+    } else {
+        [common.into(); WAVE]
+    }
+}
+
+fn scratch_load_lanes(c: &mut Cx<'_>, u: &Uop, at: &[u64; WAVE], exec: u64, width: Width) -> Result<(), Trap> {
+    let first = usize::from(u.dst);
+    for lane in active(exec) {
+        let touched = c.wave.scratch.touch(AccessKind::Read, lane, at[lane], width.bytes);
+        touched.map_err(|fault| Trap::local(lane, fault))?;
+    }
+    for lane in active(exec) {
+        for i in 0..width.registers() {
+            let loaded = c.wave.scratch.read(lane, at[lane] + 4 * i as u64, width.bytes.min(4));
+            let register = &mut c.wave.v[first + i][lane];
+            *register = width.place(loaded, *register);
+        }
+    }
+    Ok(())
+}
+
+fn scratch_store_lanes(c: &mut Cx<'_>, u: &Uop, at: &[u64; WAVE], exec: u64, width: Width) -> Result<(), Trap> {
+    let first = usize::from(u.src[1]);
+    let shift = if width.half == Some(Half::High) { 16 } else { 0 };
+    for lane in active(exec) {
+        let touched = c.wave.scratch.touch(AccessKind::Write, lane, at[lane], width.bytes);
+        touched.map_err(|fault| Trap::local(lane, fault))?;
+    }
+    for lane in active(exec) {
+        for i in 0..width.registers() {
+            let value = c.wave.v[first + i][lane] >> shift;
+            c.wave.scratch.write(lane, at[lane] + 4 * i as u64, width.bytes.min(4), value);
+        }
+    }
+    Ok(())
+}
+
+fn finish(c: &mut Cx<'_>, result: Result<(), Trap>) -> Step {
+    match result {
+        Ok(()) => Step::Next,
+        Err(trap) => c.fault(trap),
+    }
+}
+
+fn scratch_load(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let (at, exec, width) = (offsets(c, u), c.wave.exec(), u.width);
+    let registers = width.registers();
+    if u.inst.src[0].is_some() || width.bytes < 4 || exec == 0 {
+        let result = scratch_load_lanes(c, u, &at, exec, width);
+        return finish(c, result);
+    }
+    if let Some(word) = c.wave.scratch.touch_uniform(AccessKind::Read, exec, at[0], registers) {
+        for i in 0..registers {
+            let from = *c.wave.scratch.word(word + i);
+            commit(&mut c.wave.v[usize::from(u.dst) + i], &from, exec);
+        }
+        return Step::Next;
+    }
+    let result = scratch_load_lanes(c, u, &at, exec, width);
+    finish(c, result)
+}
+
+fn scratch_store(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let (at, exec, width) = (offsets(c, u), c.wave.exec(), u.width);
+    let registers = width.registers();
+    if u.inst.src[0].is_some() || width.bytes < 4 || exec == 0 {
+        let result = scratch_store_lanes(c, u, &at, exec, width);
+        return finish(c, result);
+    }
+    if let Some(word) = c.wave.scratch.touch_uniform(AccessKind::Write, exec, at[0], registers) {
+        for i in 0..registers {
+            let from = c.wave.v[usize::from(u.src[1]) + i];
+            commit(c.wave.scratch.word(word + i), &from, exec);
+        }
+        return Step::Next;
+    }
+    let result = scratch_store_lanes(c, u, &at, exec, width);
+    finish(c, result)
+}
+
+/// The active lanes by the segment that their address means.
+struct Split {
+    global: u64,
+    shared: u64,
+    private: u64,
+}
+
+fn split(addresses: &[u64; WAVE], exec: u64) -> Split {
+    let mut split = Split { global: 0, shared: 0, private: 0 };
+    for lane in active(exec) {
+        let segment = match (addresses[lane] >> 32) as u32 {
+            SHARED_APERTURE => &mut split.shared,
+            PRIVATE_APERTURE => &mut split.private,
+            _ => &mut split.global,
+        };
+        *segment |= 1 << lane;
+    }
+    split
+}
+
+const fn low_half(addresses: &[u64; WAVE]) -> [u64; WAVE] {
+    let mut low = *addresses;
+    let mut lane = 0;
+    while lane < WAVE {
+        low[lane] &= 0xffff_ffff;
+        lane += 1;
+    }
+    low
+}
+
+fn load(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let addresses = global::wide_addresses(c, u);
+    let lanes = split(&addresses, c.wave.exec());
+    let low = low_half(&addresses);
+    let local = ds::load_lanes(c, u, &low, lanes.shared, u.width, usize::from(u.dst))
+        .and_then(|()| scratch_load_lanes(c, u, &low, lanes.private, u.width));
+    match local {
+        Ok(()) => global::load_from(c, u, &Place::Wide(addresses), lanes.global, u.width, Segment::Flat),
+        Err(trap) => c.fault(trap),
+    }
+}
+
+fn store(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let addresses = global::wide_addresses(c, u);
+    let lanes = split(&addresses, c.wave.exec());
+    let low = low_half(&addresses);
+    let local = ds::store_lanes(c, u, &low, lanes.shared, u.width, usize::from(u.src[1]))
+        .and_then(|()| scratch_store_lanes(c, u, &low, lanes.private, u.width));
+    match local {
+        Ok(()) => global::store_to(c, u, &Place::Wide(addresses), lanes.global, u.width, Segment::Flat),
+        Err(trap) => c.fault(trap),
+    }
+}
+
+fn atomic(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let addresses = global::wide_addresses(c, u);
+    let lanes = split(&addresses, c.wave.exec());
+    if lanes.private | lanes.shared != 0 {
+        return c.unsupported(u, "atomic on LDS or private memory through a flat address");
+    }
+    super::atomic::global(c, u, &Place::Wide(addresses), lanes.global, Segment::Flat)
+}
+
+/// The handler of a FLAT or SCRATCH operation, or of cache maintenance.
+pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
+    let name = op.mnemonic();
+    if let Some(rest) = name.strip_prefix("scratch_") {
+        return if rest.starts_with("load_lds") {
+            None
+        } else if rest.starts_with("load_") {
+            Some(scratch_load)
+        } else {
+            Some(scratch_store)
+        };
+    }
+    if let Some(rest) = name.strip_prefix("flat_") {
+        return if rest.starts_with("load_") {
+            Some(load)
+        } else if rest.starts_with("store_") {
+            Some(store)
+        } else {
+            super::atomic::Rmw::of(op).map(|_| atomic as Handler)
+        };
+    }
+    // Memory is sequentially consistent: there is no cache to write back or to invalidate.
+    matches!(op, Op::buffer_wbl2 | Op::buffer_inv | Op::buffer_wbinvl1 | Op::buffer_wbinvl1_vol)
+        .then_some((|_, _| Step::Next) as Handler)
+}

@@ -1,0 +1,161 @@
+//! Which function carries an instruction out.
+
+use super::access::atomic::Rmw;
+use super::access::narrow::Width;
+use super::access::{ds, flat, global, permute};
+use super::core::cx::{Cx, Handler, Step};
+use super::core::trap::Trap;
+use super::core::uop::{Missing, Scalar, Uop};
+use super::core::wave::SINK;
+use super::resolve::kind;
+use super::{control, matrix, salu, smem, valu};
+use crate::isa::table::Ty;
+use crate::isa::{self, Format, Inst, Mods, Op, Operand};
+use crate::report::Problem;
+
+/// The handler of an operation on bare operands; `None` if the executor does not know it.
+pub(super) fn handler(op: Op) -> Option<Handler> {
+    salu::sop2(op)
+        .or_else(|| salu::sop1(op))
+        .or_else(|| salu::sopc(op))
+        .or_else(|| salu::sopk(op))
+        .or_else(|| control::handler(op))
+        .or_else(|| smem::handler(op))
+        .or_else(|| valu::handler(op))
+        .or_else(|| matrix::handler(op))
+        .or_else(|| permute::handler(op))
+        .or_else(|| ds::handler(op))
+        .or_else(|| global::handler(op))
+        .or_else(|| flat::handler(op))
+}
+
+/// An instruction whose operands have not been resolved.
+pub(super) fn bare(inst: Inst) -> Uop {
+    Uop {
+        run: unsupported,
+        base: unsupported,
+        dst: 0,
+        src: [0; 3],
+        raw_dst: 0,
+        raw_src: [0; 3],
+        splat: 0,
+        splat_width: [1; 3],
+        sdst: SINK,
+        scalar: [Scalar::Constant(0); 3],
+        target: u32::MAX,
+        clamp: inst.vop_mods().clamp,
+        float: is_float(&inst),
+        kind: kind(&inst),
+        offset: 0,
+        width: Width::of(inst.op),
+        rmw: Rmw::of(inst.op),
+        reads: 0,
+        writes: 0,
+        inst,
+        missing: None,
+    }
+}
+
+/// Chooses what carries the instruction out.
+pub(super) fn choose(u: &mut Uop) {
+    u.base = match handler(u.inst.op) {
+        _ if u.missing.is_some() => missing_register,
+        Some(_) if has_unsupported_operand(&u.inst) => unsupported_operand,
+        Some(handler) => handler,
+        None => unsupported,
+    };
+    u.run = u.base;
+}
+
+/// Modes that flush denormals concern the operation.
+fn is_float(inst: &Inst) -> bool {
+    let types = inst.operand_types();
+    types.iter().any(|ty| matches!(ty, Ty::F16 | Ty::F32 | Ty::F64 | Ty::PF16 | Ty::PF32))
+        && !matches!(inst.op, Op::v_cndmask_b32 | Op::v_pack_b32_f16)
+        && inst.format != Format::Mai
+}
+
+fn has_unsupported_operand(inst: &Inst) -> bool {
+    use crate::isa::inst::SpecialSource::{LdsDirect, PopsExitingWaveId};
+    inst.src.iter().any(|operand| matches!(operand, Operand::Special(LdsDirect | PopsExitingWaveId)))
+        || matches!(inst.mods, Mods::Ds(mods) if mods.gds)
+}
+
+/// The operation reads its destination as a third source.
+pub(super) fn accumulates(op: Op) -> bool {
+    matches!(
+        op,
+        Op::v_fmac_f32
+            | Op::v_fmac_f64
+            | Op::v_mac_f16
+            | Op::v_pk_fmac_f16
+            | Op::v_dot2c_f32_f16
+            | Op::v_dot2c_i32_i16
+            | Op::v_dot4c_i32_i8
+            | Op::v_dot8c_i32_i4
+            | Op::v_cvt_pk_fp8_f32
+            | Op::v_cvt_pk_bf8_f32
+            | Op::v_cvt_sr_fp8_f32
+            | Op::v_cvt_sr_bf8_f32
+            | Op::v_cvt_pkaccum_u8_f32
+    )
+}
+
+/// Waves of other workgroups can see when the instruction happens.
+pub(super) fn orders_workgroups(inst: &Inst) -> bool {
+    match inst.mods {
+        Mods::Flat(mods) => inst.op.mnemonic().contains("_atomic_") || mods.cache.sc1,
+        Mods::Buffer(mods) => inst.op.mnemonic().contains("_atomic_") || (mods.cache.sc1 && inst.src[2].is_some()),
+        _ => false,
+    }
+}
+
+/// Words that are no instruction; to reach them is a fault.
+pub(super) fn undecodable(address: u64) -> Uop {
+    let nop = Inst {
+        pc: address,
+        op: Op::s_nop,
+        format: Format::Sopp,
+        size: 4,
+        dst: Operand::None,
+        dst2: Operand::None,
+        src: [Operand::None; 3],
+        mods: Mods::None,
+    };
+    Uop { run: not_an_instruction, base: not_an_instruction, ..bare(nop) }
+}
+
+#[cold]
+fn refuse(c: &mut Cx<'_>, u: &Uop, reason: String) -> Step {
+    c.fault(Trap::new(Problem::Instruction { words: c.program.words(&u.inst), reason }))
+}
+
+fn not_an_instruction(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let words = c.program.words_from(u.inst.pc);
+    let reason = match isa::decode(&words, u.inst.pc) {
+        Err(error) => error.to_string(),
+        Ok(inst) => format!("not an instruction of the kernel: {inst}"),
+    };
+    c.fault(Trap::new(Problem::Instruction { words, reason }))
+}
+
+fn unsupported(c: &mut Cx<'_>, u: &Uop) -> Step {
+    refuse(c, u, format!("unsupported operation {}", u.inst.op.mnemonic()))
+}
+
+fn unsupported_operand(c: &mut Cx<'_>, u: &Uop) -> Step {
+    c.unsupported(u, "operand")
+}
+
+fn missing_register(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let Some(Missing { file, index, count }) = u.missing else { return unsupported(c, u) };
+    refuse(c, u, format!("{file}{index} is used, but the kernel has {count} registers of that kind"))
+}
+
+impl Cx<'_> {
+    /// Stops at an operation that the executor does not know in this form.
+    #[cold]
+    pub(super) fn unsupported(&mut self, u: &Uop, what: &'static str) -> Step {
+        refuse(self, u, format!("unsupported form of {} ({what})", u.inst.op.mnemonic()))
+    }
+}

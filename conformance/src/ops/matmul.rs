@@ -1,0 +1,186 @@
+//! Cases of `matmul`.
+
+use kernels::{Activations, DType, Record, Stem, Weights};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde::{Deserialize, Serialize};
+
+use super::columns;
+use crate::data::{Data, Operands, Packing, Random};
+use crate::family::Family;
+use crate::name::Kind;
+use crate::trial::{Stop, Trial};
+use crate::weights::{Style, weights};
+
+/// Cases of `matmul`.
+#[derive(Debug)]
+pub struct Matmul;
+
+/// What distinguishes the cases of `matmul`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    format: DType,
+    kind: Kind,
+    topic: Topic,
+    m: usize,
+    n: usize,
+    k: usize,
+    bias: bool,
+    data: Data,
+    packing: Packing,
+    seed: u64,
+}
+
+/// What a case is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Topic {
+    /// Comparison with the oracle.
+    Values,
+    /// A single 1 among zeros picks out a column of the weights.
+    UnitVectors,
+    /// NaN and infinity in one row of the activations stay in that row.
+    Containment,
+    /// Activations from denormal to huge.
+    Extremes,
+    /// A row's result does not depend on the other rows.
+    RowInvariance,
+}
+
+impl Spec {
+    fn x(&self) -> Vec<f32> {
+        self.data.values(&mut Random::new(self.seed), self.m, self.k)
+    }
+
+    fn record(&self, m: usize, x: &[f32]) -> Record {
+        let random = &mut Random::new(self.seed ^ 0x77);
+        let style = if self.kind == Kind::Exact { Style::Integers } else { Style::Model };
+        let weight = weights(self.format, style, random, self.n, self.k);
+        let mut record = Record::new(Stem::Matmul).floats("x", &[m, self.k], x, self.packing).bytes(
+            "weight",
+            self.format,
+            &[self.n, self.k],
+            &weight,
+            self.packing,
+        );
+        if self.bias {
+            let bias = self.data.values(random, 1, self.n);
+            record = record.floats("bias", &[self.n], &bias, Packing::Dense);
+        }
+        record.out("out", DType::F32, &[m, self.n], self.packing)
+    }
+}
+
+/// Rows of the activations: one by one, around the widths of tiles, and a whole batch.
+const ROWS: [usize; 9] = [1, 2, 7, 8, 31, 32, 33, 64, 65];
+
+/// Rows of the weights.
+const OUTPUTS: [usize; 9] = [1, 2, 31, 32, 33, 64, 65, 127, 129];
+
+impl Family for Matmul {
+    const STEM: Stem = Stem::Matmul;
+    type Spec = Spec;
+
+    fn enumerate() -> Vec<Spec> {
+        let mut specs = Vec::new();
+        for format in DType::WEIGHTS {
+            let plain = Spec {
+                format,
+                kind: Kind::Bounded,
+                topic: Topic::Values,
+                m: 3,
+                n: 5,
+                k: 256,
+                bias: false,
+                data: Data::Gauss,
+                packing: Packing::Dense,
+                seed: 1,
+            };
+            let mut turn = 0;
+            for m in ROWS {
+                for k in columns(format) {
+                    turn += 1;
+                    let n = OUTPUTS[turn % OUTPUTS.len()];
+                    let packing = if turn % 3 == 0 { Packing::Padded } else { Packing::Dense };
+                    let base =
+                        Spec { m, n, k, packing, bias: turn % 2 == 0, seed: turn as u64, ..plain.clone() };
+                    specs.push(Spec { kind: Kind::Exact, data: Data::Integers, ..base.clone() });
+                    specs.push(Spec { data: Data::RANDOM[turn % 3], ..base });
+                }
+            }
+            specs.push(Spec { m: 512, n: 33, seed: 512, data: Data::Outliers, ..plain.clone() });
+            for (turn, k) in columns(format).into_iter().enumerate() {
+                let base = Spec { m: 5, n: 9, k, seed: 1000 + turn as u64, ..plain.clone() };
+                let unit = Spec { kind: Kind::Exact, topic: Topic::UnitVectors, m: 4, ..base.clone() };
+                specs.push(Spec { data: Data::Integers, ..unit });
+                specs.push(Spec { kind: Kind::Hostile, topic: Topic::Containment, ..base.clone() });
+                specs.push(Spec { kind: Kind::Hostile, topic: Topic::Extremes, ..base.clone() });
+                for m in [5, 33] {
+                    specs.push(Spec { kind: Kind::Law, topic: Topic::RowInvariance, m, ..base.clone() });
+                }
+            }
+        }
+        specs
+    }
+
+    fn strategy() -> BoxedStrategy<Spec> {
+        let shape = (1usize..70, 1usize..140, 1usize..40);
+        let format = select(DType::WEIGHTS.to_vec());
+        let data = select(Data::RANDOM.to_vec());
+        (format, shape, any::<bool>(), data, any::<bool>(), any::<u64>())
+            .prop_map(|(format, (m, n, blocks), bias, data, padded, seed)| {
+                let k = if format.block_len() == 256 { blocks.div_ceil(8) } else { blocks }
+                    * format.block_len().max(3);
+                let packing = if padded { Packing::Padded } else { Packing::Dense };
+                Spec { format, kind: Kind::Bounded, topic: Topic::Values, m, n, k, bias, data, packing, seed }
+            })
+            .boxed()
+    }
+
+    fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
+        match spec.topic {
+            Topic::Values if spec.kind == Kind::Exact => exact(spec, trial, &spec.x()),
+            Topic::Values => trial.conform_visibly(&spec.record(spec.m, &spec.x())).map(drop),
+            Topic::UnitVectors => {
+                let mut x = vec![0.0; spec.m * spec.k];
+                for row in 0..spec.m {
+                    x[row * spec.k + (row * 7919 + 13) % spec.k] = 1.0;
+                }
+                exact(spec, trial, &x)
+            }
+            Topic::Containment => {
+                let mut x = spec.x();
+                x[spec.k + spec.k / 2] = f32::NAN;
+                x[3 * spec.k] = f32::INFINITY;
+                trial.conform(&spec.record(spec.m, &x)).map(drop)
+            }
+            Topic::Extremes => {
+                let mut x = spec.x();
+                for (row, factor) in x.chunks_mut(spec.k).zip([0.0f32, 1e-42, 1e-20, 1e20, 1.0]) {
+                    row.iter_mut().for_each(|v| *v *= factor);
+                }
+                trial.conform(&spec.record(spec.m, &x)).map(drop)
+            }
+            Topic::RowInvariance => row_invariance(spec, trial),
+        }
+    }
+}
+
+/// Integers with sums below 2^24: equal bits in any order, unless the backend declares that it rounds the operands.
+fn exact(spec: &Spec, trial: &mut Trial<'_>, x: &[f32]) -> Result<(), Stop> {
+    let record = spec.record(spec.m, x);
+    let numerics = trial.numerics(&record);
+    let as_they_are =
+        numerics.activations == Activations::Exact && !matches!(numerics.weights, Weights::Rounded(_));
+    if as_they_are { trial.conform_exactly(&record).map(drop) } else { trial.conform(&record).map(drop) }
+}
+
+fn row_invariance(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
+    let x = spec.x();
+    let whole = trial.outputs(&spec.record(spec.m, &x))?;
+    for (row, (values, together)) in x.chunks(spec.k).zip(whole[0].2.chunks(4 * spec.n)).enumerate() {
+        let alone = trial.outputs(&spec.record(1, values))?;
+        trial.same_bits(&format!("row invariance, row {row}"), together, &alone[0].2);
+    }
+    Ok(())
+}
