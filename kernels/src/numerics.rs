@@ -93,7 +93,8 @@ pub enum Activations {
 /// What happens to the weights before a matrix product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Weights {
-    /// Each is decoded to the f32 that its format's page states.
+    /// Each is decoded to the f32 that its format's page states. The same holds for sums of integers in which a block's offset
+    /// takes part, exactly, before the scale is multiplied by.
     Decoded,
     /// Each is decoded and then rounded to nearest in a shorter format, subnormals kept: the operands of a matrix core.
     Rounded(Float),

@@ -23,11 +23,12 @@ pub fn attention(threads: &Threads, op: Attention<'_, HostBuffer>) {
 
         let (mut q_scratch, mut scratch) = (Vec::new(), Vec::new());
         let q = q.read(nth, &mut q_scratch);
-        let mut weights: Vec<f32> = (first..=last)
-            .map(|slot| dot(q, keys.read_at(&place(slot), &mut scratch)) * op.scale)
-            .map(|score| op.softcap.map_or(score, |cap| soften(score, cap)))
-            .collect();
-        let total = exponentials(&mut weights);
+        let scores = (first..=last).map(|slot| dot(q, keys.read_at(&place(slot), &mut scratch)));
+        let (mut weights, scale): (Vec<f32>, f32) = match op.softcap {
+            None => (scores.collect(), op.scale),
+            Some(cap) => (scores.map(|score| soften(score, op.scale, cap)).collect(), 1.0),
+        };
+        let total = exponentials(&mut weights, scale);
 
         let mut mean = RowSum::new(head_dim);
         for (slot, weight) in (first..).zip(weights) {
@@ -39,8 +40,8 @@ pub fn attention(threads: &Threads, op: Attention<'_, HostBuffer>) {
     });
 }
 
-/// `cap·tanh(score / cap)`.
-fn soften(score: f32, cap: f32) -> f32 {
-    let (score, cap) = (f64::from(score), f64::from(cap));
-    round(cap * (score / cap).tanh())
+/// `cap·tanh(scale·score / cap)`.
+fn soften(score: f32, scale: f32, cap: f32) -> f32 {
+    let cap = f64::from(cap);
+    round(cap * (f64::from(scale) * f64::from(score) / cap).tanh())
 }

@@ -2,28 +2,28 @@
 
 use kernels::ops::Softmax;
 
-use super::Threads;
 use super::sums::sum;
+use super::{Threads, round};
 use crate::HostBuffer;
 
 pub fn softmax(threads: &Threads, op: Softmax<'_, HostBuffer>) {
     threads.transform(&op.x, op.out, |_, row| {
-        for value in &mut *row {
-            *value *= op.scale;
-        }
-        let total = exponentials(row);
+        let total = exponentials(row, op.scale);
         for value in row {
             *value /= total;
         }
     });
 }
 
-/// Replaces each score by `exp(score − max)` and returns the sum of these. A NaN makes the sum NaN, and so does an infinite
-/// maximum (`∞ − ∞`).
-pub fn exponentials(scores: &mut [f32]) -> f32 {
-    let max = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+/// Replaces each score `s` by `exp(scale·s − max)` and returns the sum of these.
+///
+/// The arguments are formed in f64, where the products are exact and nothing overflows. A NaN makes the sum NaN, and so does
+/// an infinite maximum (`∞ − ∞`).
+pub fn exponentials(scores: &mut [f32], scale: f32) -> f32 {
+    let scaled = |score: f32| f64::from(scale) * f64::from(score);
+    let max = scores.iter().map(|&score| scaled(score)).fold(f64::NEG_INFINITY, f64::max);
     for score in &mut *scores {
-        *score = (*score - max).exp();
+        *score = round(scaled(*score) - max).exp();
     }
     sum(scores)
 }

@@ -47,11 +47,17 @@ pub(super) fn encoded(view: &View<'_, HostBuffer>, dtype: DType) -> Vec<u8> {
 
 /// One row (innermost dimension) of a tensor of any weight format, decoded into `row`.
 pub(super) fn decode_row(view: &View<'_, HostBuffer>, index: &[usize], row: &mut [f32]) {
+    let dtype = view.layout.dtype();
+    quant::decode_row(dtype, row_bytes(view, index), row).expect("whole blocks of a weight format");
+}
+
+/// The bytes of one row.
+pub(super) fn row_bytes<'a>(view: &View<'a, HostBuffer>, index: &[usize]) -> &'a [u8] {
     let layout = &view.layout;
     let start = layout.row_offset(index);
-    let len = layout.dtype().bytes_of(row.len()).expect("validation has checked the blocks");
-    let bytes = &view.buffer.bytes()[start..start + len];
-    quant::decode_row(layout.dtype(), bytes, row).expect("whole blocks of a weight format");
+    let columns = layout.shape().last().copied().unwrap_or(1);
+    let len = layout.dtype().bytes_of(columns).expect("validation has checked the blocks");
+    &view.buffer.bytes()[start..start + len]
 }
 
 /// Writes f32 values, in row-major order.

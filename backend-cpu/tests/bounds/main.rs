@@ -4,8 +4,10 @@
 //! implementation that leaves out one term of an exact case falls outside. A bound that is too tight fails the first,
 //! one that is too loose the second.
 
+mod attention;
 mod correctly_rounded;
 mod gelu_mul;
+mod matmul;
 mod rms_norm;
 mod silu_mul;
 mod softmax;

@@ -1,5 +1,8 @@
 //! A software HIP device: it runs gfx942 code objects on the CPU with every access checked.
 
+pub mod exec;
+pub mod api;
+pub mod control;
 pub mod isa;
 pub mod memory;
 pub mod object;

@@ -11,9 +11,13 @@
 //! `ASSAY_DECODE_SAMPLES=FILE` writes two agreed instructions per operation and encoding; that
 //! is how `decode_samples.txt` is made, which `decode_samples.rs` checks without LLVM.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod llvm;
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use llvm::Verdict;
 use softhip::isa::{DecodeError, Format, Inst, Op, decode, table};
@@ -35,7 +39,7 @@ impl Rng {
     }
 
     fn below(&mut self, n: u32) -> u32 {
-        u32::try_from(u64::from(self.word()) * u64::from(n) >> 32).unwrap()
+        u32::try_from((u64::from(self.word()) * u64::from(n)) >> 32).unwrap()
     }
 
     fn pick<T: Copy>(&mut self, of: &[T]) -> T {
@@ -56,7 +60,7 @@ impl Rng {
 
 /// Replaces bits `low .. low + count`.
 fn with_field(word: u32, low: u32, count: u32, value: u32) -> u32 {
-    let mask = ((1u64 << count) - 1) as u32;
+    let mask = u32::MAX.checked_shr(32 - count).unwrap_or(0);
     word & !(mask << low) | (value & mask) << low
 }
 
@@ -76,8 +80,8 @@ enum Tail {
     Literal,
     /// Fields.
     Fields,
-    /// Three 9-bit sources and modifiers.
-    Sources,
+    /// Three 9-bit sources and modifiers; so many of the sources are in use, at least.
+    Sources(u32),
     /// SDWA control, announced by `src0`.
     Sdwa,
     /// DPP control, announced by `src0`.
@@ -109,11 +113,11 @@ impl Encoding {
                 }
                 word
             }
-            Tail::Sources => {
+            Tail::Sources(least) => {
                 if rng.below(2) == 0 {
                     first = with_field(first, 8, 8, 0);
                 }
-                sources(rng)
+                sources(rng, least)
             }
             Tail::Sdwa => {
                 first = with_field(first, 0, 9, 249);
@@ -176,12 +180,12 @@ fn literal(rng: &mut Rng) -> u32 {
 }
 
 /// Up to three sources of 9 bits; those an operation does not have must be zero.
-fn sources(rng: &mut Rng) -> u32 {
+fn sources(rng: &mut Rng, least: u32) -> u32 {
     let mut word = rng.sparse_word();
     if rng.below(2) == 0 {
         word = with_field(word, 27, 5, 0);
     }
-    let used = rng.below(4);
+    let used = least + rng.below(4 - least);
     for i in 0..3 {
         let field = match rng.below(8) {
             0 => rng.below(512),
@@ -214,9 +218,9 @@ fn encodings() -> Vec<Encoding> {
         make("VOP1", (25, 7, 0x3f), (9, 8), codes(F::Vop1, 0), Tail::Literal),
         make("VOP2", (31, 1, 0), (25, 6), codes(F::Vop2, 0), Tail::Literal),
         make("VOPC", (25, 7, 0x3e), (17, 8), codes(F::Vopc, 0), Tail::Literal),
-        make("VOP3", (26, 6, 0x34), (16, 10), vop3, Tail::Sources),
-        make("VOP3P", (23, 9, 0x1a7), (16, 7), packed.clone(), Tail::Sources),
-        make("MAI", (23, 9, 0x1a7), (16, 7), codes(F::Mai, 0), Tail::Sources),
+        make("VOP3", (26, 6, 0x34), (16, 10), vop3, Tail::Sources(0)),
+        make("VOP3P", (23, 9, 0x1a7), (16, 7), packed, Tail::Sources(0)),
+        make("MAI", (23, 9, 0x1a7), (16, 7), codes(F::Mai, 0), Tail::Sources(3)),
         make("VOP1 SDWA", (25, 7, 0x3f), (9, 8), codes(F::Vop1, 0), Tail::Sdwa),
         make("VOP2 SDWA", (31, 1, 0), (25, 6), codes(F::Vop2, 0), Tail::Sdwa),
         make("VOPC SDWA", (25, 7, 0x3e), (17, 8), codes(F::Vopc, 0), Tail::Sdwa),
@@ -244,11 +248,19 @@ fn exact_bytes((words, ours): (&[u32; 2], &Result<Inst, DecodeError>)) -> Vec<u3
 struct Samples(BTreeMap<(Format, Op), Vec<String>>);
 
 impl Samples {
-    fn offer(&mut self, inst: &Inst, words: &[u32; 2]) {
+    fn offer(&mut self, inst: &Inst, words: [u32; 2]) {
         let kept = self.0.entry((inst.format, inst.op)).or_default();
         if kept.len() < 2 {
             let second = if inst.size == 8 { format!("{:08x}", words[1]) } else { "-".into() };
             kept.push(format!("{:08x} {second} {inst}\n", words[0]));
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (key, mut texts) in other.0 {
+            let kept = self.0.entry(key).or_default();
+            kept.append(&mut texts);
+            kept.truncate(2);
         }
     }
 
@@ -263,6 +275,60 @@ fn number_from_env(name: &str, default: u64) -> u64 {
     })
 }
 
+/// What came of the trials of one encoding.
+#[derive(Default)]
+struct Outcome {
+    trials: u64,
+    agreed: u64,
+    valid: u64,
+    crashes: Vec<u32>,
+    wrong: Vec<String>,
+    samples: Samples,
+}
+
+impl Outcome {
+    fn judge(&mut self, words: [u32; 2], ours: &Result<Inst, DecodeError>, theirs: &Verdict) {
+        self.trials += 1;
+        self.valid += u64::from(ours.is_ok());
+        let agree = match (ours, theirs) {
+            (_, Verdict::Crash) => {
+                self.crashes.push(words[0]);
+                return;
+            }
+            (Ok(inst), Verdict::One(text)) => inst.to_string() == *text,
+            (Err(_), Verdict::Invalid) => true,
+            _ => false,
+        };
+        self.agreed += u64::from(agree);
+        match ours {
+            Ok(inst) if agree => self.samples.offer(inst, words),
+            _ if agree => {}
+            _ => {
+                let ours = ours.map_or_else(|error| error.to_string(), |inst| inst.to_string());
+                let [first, second] = words;
+                self.wrong.push(format!("{first:08x} {second:08x}\n    ours: {ours}\n    llvm: {theirs:?}"));
+            }
+        }
+    }
+}
+
+fn compare(mc: &llvm::Disassembler, encoding: &Encoding, trials: u64, seed: u64) -> Outcome {
+    let mut rng = Rng(seed ^ encoding.name.bytes().fold(0, |h, b| h * 31 + u64::from(b)));
+    let mut outcome = Outcome::default();
+    let mut left = trials;
+    while left > 0 {
+        let batch = left.min(50_000);
+        left -= batch;
+        let words: Vec<[u32; 2]> = (0..batch).map(|_| encoding.draw(&mut rng)).collect();
+        let ours: Vec<_> = words.iter().map(|words| decode(words, 0)).collect();
+        let trials: Vec<_> = words.iter().zip(&ours).map(exact_bytes).collect();
+        for ((words, ours), theirs) in words.into_iter().zip(&ours).zip(mc.disassemble(&trials)) {
+            outcome.judge(words, ours, &theirs);
+        }
+    }
+    outcome
+}
+
 #[test]
 fn random_words_decode_as_in_llvm() {
     let Some(mc) = llvm::Disassembler::find() else {
@@ -272,49 +338,38 @@ fn random_words_decode_as_in_llvm() {
     let trials = number_from_env("ASSAY_DECODE_WORDS", 20_000);
     let seed = number_from_env("ASSAY_DECODE_SEED", 1);
     eprintln!("{trials} trials per encoding, seed {seed}");
-    let mut wrong = Vec::new();
-    let mut crashes = Vec::new();
-    let mut samples = Samples::default();
-    for encoding in encodings() {
-        let mut rng = Rng(seed ^ encoding.name.bytes().fold(0, |h, b| h * 31 + u64::from(b)));
-        let (mut agreed, mut valid, mut left) = (0u64, 0u64, trials);
-        while left > 0 {
-            let batch = left.min(50_000);
-            left -= batch;
-            let words: Vec<[u32; 2]> = (0..batch).map(|_| encoding.draw(&mut rng)).collect();
-            let ours: Vec<_> = words.iter().map(|words| decode(words, 0)).collect();
-            let trials: Vec<_> = words.iter().zip(&ours).map(exact_bytes).collect();
-            for ((words, ours), theirs) in words.iter().zip(&ours).zip(mc.disassemble(&trials)) {
-                if theirs == Verdict::Crash {
-                    crashes.push(words[0]);
-                    continue;
+    let encodings = encodings();
+    let next = AtomicUsize::new(0);
+    let outcomes = Mutex::new(BTreeMap::new());
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some((i, encoding)) = {
+                    let i = next.fetch_add(1, Ordering::Relaxed);
+                    encodings.get(i).map(|encoding| (i, encoding))
+                } {
+                    let outcome = compare(&mc, encoding, trials, seed);
+                    outcomes.lock().unwrap().insert(i, outcome);
                 }
-                let agree = match (ours, &theirs) {
-                    (Ok(inst), Verdict::One(text)) => inst.to_string() == *text,
-                    (Err(_), Verdict::Invalid) => true,
-                    _ => false,
-                };
-                if let (true, Ok(inst)) = (agree, ours) {
-                    samples.offer(inst, words);
-                }
-                agreed += u64::from(agree);
-                valid += u64::from(ours.is_ok());
-                if !agree {
-                    let ours = ours.map_or_else(|e| e.to_string(), |inst| inst.to_string());
-                    wrong.push(format!(
-                        "{}: {:08x} {:08x}\n    ours: {ours}\n    llvm: {theirs:?}",
-                        encoding.name, words[0], words[1]
-                    ));
-                }
-            }
+            });
         }
-        eprintln!("{:>9}: {agreed} of {trials} agree ({valid} valid)", encoding.name);
+    });
+
+    let mut samples = Samples::default();
+    let mut wrong = Vec::new();
+    for (i, outcome) in outcomes.into_inner().unwrap() {
+        let name = encodings[i].name;
+        let Outcome { trials, agreed, valid, .. } = outcome;
+        let crashed = outcome.crashes.len();
+        eprintln!("{name:>9}: {agreed} of {trials} agree ({valid} valid), LLVM crashed on {crashed}");
+        wrong.extend(outcome.wrong.into_iter().map(|text| format!("{name}: {text}")));
+        samples.merge(outcome.samples);
     }
-    eprintln!("LLVM crashed on {} words: {crashes:08x?}", crashes.len());
     if let Ok(path) = std::env::var("ASSAY_DECODE_SAMPLES") {
         std::fs::write(path, samples.text()).unwrap();
     }
-    let shown = number_from_env("ASSAY_DECODE_SHOW", 40) as usize;
+    let shown = usize::try_from(number_from_env("ASSAY_DECODE_SHOW", 40)).unwrap();
     let sample: Vec<_> = wrong.iter().take(shown).map(String::as_str).collect();
     assert!(wrong.is_empty(), "{} disagreements:\n{}", wrong.len(), sample.join("\n"));
 }

@@ -1,5 +1,7 @@
 //! Reading code objects: what is in a good one, and that a bad one is refused with a reason.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::Path;
 
 use softhip::object::{ArgumentKind, CodeObject, Descriptor, ObjectError, UserSgpr};

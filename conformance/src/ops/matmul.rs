@@ -6,6 +6,7 @@ use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
 use super::columns;
+use super::rowwise::spoil;
 use crate::data::{Data, Operands, Packing, Random};
 use crate::family::Family;
 use crate::name::Kind;
@@ -150,8 +151,7 @@ impl Family for Matmul {
             }
             Topic::Containment => {
                 let mut x = spec.x();
-                x[spec.k + spec.k / 2] = f32::NAN;
-                x[3 * spec.k] = f32::INFINITY;
+                spoil(&mut x, spec.k);
                 trial.conform(&spec.record(spec.m, &x)).map(drop)
             }
             Topic::Extremes => {

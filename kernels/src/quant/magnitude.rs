@@ -24,7 +24,9 @@ use crate::DType;
 pub fn magnitude_row(dtype: DType, bytes: &[u8], out: &mut [f32]) -> Result<(), QuantError> {
     decode_row(dtype, bytes, out)?;
     let Some(codes) = codes_beside_an_offset(dtype) else {
-        out.iter_mut().for_each(|value| *value = value.abs());
+        for value in out {
+            *value = value.abs();
+        }
         return Ok(());
     };
     let mut without_codes = bytes.to_vec();
@@ -95,6 +97,12 @@ mod tests {
         out
     }
 
+    fn absolute(dtype: DType, bytes: &[u8]) -> Vec<f32> {
+        let mut value = vec![f32::NAN; dtype.block_len()];
+        decode_row(dtype, bytes, &mut value).unwrap();
+        value.into_iter().map(f32::abs).collect()
+    }
+
     #[test]
     fn the_largest_codes_and_the_offset_add_up() {
         // Scales and minimums of sub-blocks: all bits set, but for Q3_K's and Q6_K's, which are signed: −32 and −1.
@@ -119,9 +127,7 @@ mod tests {
     fn codes_of_zero_leave_the_offset() {
         for (dtype, _) in SCALES {
             let bytes = block(dtype, 0, 0x5a);
-            let mut value = vec![f32::NAN; dtype.block_len()];
-            decode_row(dtype, &bytes, &mut value).unwrap();
-            value.iter_mut().for_each(|v| *v = v.abs());
+            let value = absolute(dtype, &bytes);
             assert_eq!(magnitude(dtype, &bytes), value, "{dtype}");
             assert!(value.iter().all(|&v| v > 0.0), "{dtype}: the offset shows");
         }
@@ -131,9 +137,7 @@ mod tests {
     fn a_format_without_offset_has_the_magnitude_of_its_values() {
         for dtype in DType::WEIGHTS.into_iter().filter(|&d| codes_beside_an_offset(d).is_none()) {
             let bytes = vec![0xb9; dtype.block_bytes()];
-            let mut value = vec![f32::NAN; dtype.block_len()];
-            decode_row(dtype, &bytes, &mut value).unwrap();
-            value.iter_mut().for_each(|v| *v = v.abs());
+            let value = absolute(dtype, &bytes);
             assert_eq!(magnitude(dtype, &bytes), value, "{dtype}");
         }
     }
@@ -142,9 +146,8 @@ mod tests {
     fn a_value_that_cancels_keeps_its_magnitude() {
         let mut bytes = block(DType::Q4_1, 0x88, 0);
         bytes[2..4].copy_from_slice(&half::f16::from_f32(-8.0).to_le_bytes());
-        let mut value = [f32::NAN; 32];
-        decode_row(DType::Q4_1, &bytes, &mut value).unwrap();
-        assert_eq!((value, magnitude(DType::Q4_1, &bytes)), ([0.0; 32], vec![16.0; 32]));
+        assert_eq!(absolute(DType::Q4_1, &bytes), [0.0; 32]);
+        assert_eq!(magnitude(DType::Q4_1, &bytes), [16.0; 32]);
     }
 
     #[test]

@@ -17,7 +17,7 @@ impl SoftDevice {
         stream: StreamId,
         call: HostCall,
     ) -> Result<(), Code> {
-        let function = self.state().modules.function(function)?.clone();
+        let function = Arc::clone(&self.state().modules.function(function)?.run);
         let kernel = function.kernel();
         let arguments = shape.check(kernel).and_then(|()| {
             let segment = assemble(kernel, shape, given)?;
@@ -31,7 +31,7 @@ impl SoftDevice {
             code
         })?;
         let dispatch = Dispatch {
-            kernel: Arc::clone(&function.run),
+            kernel: function,
             grid: shape.grid,
             block: shape.block,
             dynamic_lds: shape.dynamic_lds,

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::SoftDevice;
 use crate::api::Code;
+use crate::exec::LoadedKernel;
 use crate::memory::AllocationKind;
 use crate::object::{CodeObject, Kernel, ObjectError};
 use crate::report::{HostCall, Problem, Report};
-use crate::sched::Execute;
 
 /// A loaded module, by the order of loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -33,15 +33,7 @@ struct Module {
 #[derive(Debug, Clone)]
 pub(super) struct Function {
     module: ModuleId,
-    kernel: usize,
-    object: Arc<CodeObject>,
-    pub(super) run: Arc<dyn Execute>,
-}
-
-impl Function {
-    pub(super) fn kernel(&self) -> &Kernel {
-        &self.object.kernels()[self.kernel]
-    }
+    pub(super) run: Arc<LoadedKernel>,
 }
 
 impl Modules {
@@ -91,13 +83,12 @@ impl SoftDevice {
     pub(crate) fn function(&self, module: ModuleId, name: &str) -> Result<FunctionId, Code> {
         let mut state = self.state();
         let Module { object, base } = state.modules.module(module)?;
-        let kernel = object.kernels().iter().position(|kernel| kernel.name == name).ok_or(Code::NOT_FOUND)?;
-        let known = state.modules.functions.iter().position(|f| f.module == module && f.kernel == kernel);
-        if let Some(known) = known {
+        let same = |function: &Function| function.module == module && function.run.kernel().name == name;
+        if let Some(known) = state.modules.functions.iter().position(same) {
             return Ok(FunctionId(known));
         }
-        let (object, run) = (Arc::clone(object), (self.options.prepare)(object, kernel, *base));
-        state.modules.functions.push(Function { module, kernel, object, run });
+        let run = LoadedKernel::new(Arc::clone(object), name, *base).ok_or(Code::NOT_FOUND)?;
+        state.modules.functions.push(Function { module, run: Arc::new(run) });
         Ok(FunctionId(state.modules.functions.len() - 1))
     }
 
@@ -111,6 +102,6 @@ impl SoftDevice {
 
     /// What the metadata says about a kernel.
     pub(crate) fn kernel(&self, function: FunctionId) -> Result<Kernel, Code> {
-        Ok(self.state().modules.function(function)?.kernel().clone())
+        Ok(self.state().modules.function(function)?.run.kernel().clone())
     }
 }

@@ -1,10 +1,10 @@
 //! How a software device is set up.
 
 use crate::memory::Checks;
-use crate::sched::{Limits, Policy, Prepare};
+use crate::sched::{Limits, Policy};
 
 /// How a software device is set up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Options {
     /// Where allocations are placed follows from it.
     pub seed: u64,
@@ -16,6 +16,17 @@ pub struct Options {
     pub limits: Limits,
     /// Bytes of device memory.
     pub memory_bytes: u64,
-    /// What runs kernels.
-    pub prepare: Prepare,
+}
+
+impl Default for Options {
+    /// Everything is checked, work runs at once, and the device has 16 GiB. Only memory that is touched costs the host any.
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            policy: Policy::Eager,
+            checks: Checks::ALL,
+            limits: Limits::default(),
+            memory_bytes: 16 << 30,
+        }
+    }
 }

@@ -30,7 +30,7 @@ pub fn formats(op: Op) -> Vec<Format> {
         if rule.vop3 {
             formats.push(Format::Vop3);
         }
-        if rule.sdwa && !empty && (!wide || super::decode::writes_all(op)) {
+        if rule.sdwa && !empty && (!wide || op.is_from_fp8()) {
             formats.push(Format::Sdwa);
         }
         if rule.dpp && !empty && home != Format::Vopc {

@@ -253,7 +253,7 @@ impl Operand {
 
 /// Modifiers of a vector ALU instruction; bit `i` of a mask belongs to `src[i]`.
 ///
-/// The order is: select (SDWA, op_sel), absolute value, negation, operation,
+/// The order is: select (SDWA, `op_sel`), absolute value, negation, operation,
 /// output multiplier, clamp, destination select.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct VopMods {
@@ -525,6 +525,10 @@ impl Inst {
     }
 
     /// Types of `dst`, `src[0]`, `src[1]`, `src[2]`: widths and how constants are read.
+    ///
+    /// Two address operands depend on the instruction: a GLOBAL `vaddr` is 32 bits wide when there
+    /// is a `saddr` (`src[2]`, a 64-bit pair; 32 bits for SCRATCH), and a buffer's `vaddr` is 64 bits
+    /// wide when both `idxen` and `offen` are set.
     pub fn operand_types(&self) -> [Ty; 4] {
         table::operand_types(self.op)
     }

@@ -258,6 +258,21 @@ ops! {
 }
 
 impl Op {
+    /// Mixed-precision fused multiply-add: `op_sel_hi` says which sources are f16, and the
+    /// encoding's `neg_hi` bits take absolute values.
+    pub const fn is_fma_mix(self) -> bool {
+        matches!(self, Self::v_fma_mix_f32 | Self::v_fma_mixlo_f16 | Self::v_fma_mixhi_f16)
+    }
+
+    /// Conversion from 8-bit floats. Its SDWA form selects a source byte or word but always
+    /// writes whole registers.
+    pub const fn is_from_fp8(self) -> bool {
+        matches!(
+            self,
+            Self::v_cvt_f32_fp8 | Self::v_cvt_f32_bf8 | Self::v_cvt_pk_f32_fp8 | Self::v_cvt_pk_f32_bf8
+        )
+    }
+
     /// Whether the operation may continue at `next_pc + 4 × imm`.
     pub const fn is_pc_relative_branch(self) -> bool {
         matches!(

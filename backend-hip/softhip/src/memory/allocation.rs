@@ -34,7 +34,7 @@ impl Allocation {
             Some(base) => (base, Cells::zeroed(size)?),
             None => {
                 let cells = Cells::pinned(size)?;
-                (cells.host_pointer().addr() as u64, cells)
+                (cells.host_pointer().expose_provenance() as u64, cells)
             }
         };
         let init = Init::clear(size)?;

@@ -35,6 +35,11 @@ pub struct ScalarLoad {
 }
 
 impl LaunchMemory {
+    /// What is checked.
+    pub fn checks(&self) -> Checks {
+        self.checks
+    }
+
     /// Enters a workgroup, by its linear number below the launch's count.
     pub fn group(&self, id: u32) -> Group {
         self.order.group(id)

@@ -55,7 +55,7 @@ pub enum ObjectError {
     /// No `NT_AMDGPU_METADATA` note.
     #[error("no AMDGPU metadata note")]
     NoMetadata,
-    /// The metadata note is not the expected MessagePack.
+    /// The metadata note is not the expected `MessagePack`.
     #[error("metadata: {place}: {problem}")]
     Metadata {
         /// Key or kernel.

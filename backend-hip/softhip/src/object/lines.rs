@@ -66,7 +66,7 @@ impl LineTable {
         let section = DebugLine::new(line, LittleEndian);
         let program = section.program(DebugLineOffset(offset), 8, None, None).ok()?;
         let header = program.header().clone();
-        let length = usize::try_from(header.unit_length()).ok()?;
+        let length = header.unit_length();
         let initial = usize::from(header.format().initial_length_size());
         let mut rows = program.rows();
         let mut files = Vec::new();

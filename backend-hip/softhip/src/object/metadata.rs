@@ -1,4 +1,4 @@
-//! The metadata note: MessagePack that lists the kernels and their arguments.
+//! The metadata note: `MessagePack` that lists the kernels and their arguments.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -151,7 +151,7 @@ fn read_argument(map: Map<'_>) -> Result<Argument, ObjectError> {
     })
 }
 
-/// A MessagePack map and the place it describes, for errors.
+/// A `MessagePack` map and the place it describes, for errors.
 #[derive(Clone, Copy)]
 struct Map<'a> {
     value: &'a Value,

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use super::counters::Counters;
 use crate::memory::{LaunchMemory, Site};
-use crate::object::CodeObject;
 use crate::report::Report;
 
 /// A kernel with everything that one launch of it needs.
@@ -58,6 +57,3 @@ pub trait Execute: Debug + Send + Sync {
     /// and leaves the launch site to the caller.
     fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Counters, Box<Report>>;
 }
-
-/// Makes kernel number `kernel` of `object`, whose image is loaded at device address `base`, ready to run.
-pub type Prepare = fn(object: &Arc<CodeObject>, kernel: usize, base: u64) -> Arc<dyn Execute>;

@@ -21,6 +21,10 @@ impl StreamId {
     /// The null stream.
     pub const NULL: Self = Self(0);
 
+    pub(crate) fn from_number(number: usize) -> Self {
+        Self(number)
+    }
+
     /// The stream's number, in order of creation; 0 is the null stream.
     pub fn number(self) -> usize {
         self.0
@@ -32,6 +36,10 @@ impl StreamId {
 pub struct EventId(pub(super) usize);
 
 impl EventId {
+    pub(crate) fn from_number(number: usize) -> Self {
+        Self(number)
+    }
+
     /// The event's number, in order of creation.
     pub fn number(self) -> usize {
         self.0

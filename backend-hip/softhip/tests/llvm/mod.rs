@@ -1,7 +1,8 @@
 //! The LLVM disassembler as a subprocess.
 
 use std::collections::HashSet;
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 /// What LLVM makes of the bytes of one trial.
@@ -54,11 +55,8 @@ impl Disassembler {
         let mut input = String::new();
         for words in trials {
             assert_ne!(words[0], MARK, "the mark cannot be a trial");
-            for words in [words.as_slice(), &[MARK]] {
-                let bytes: Vec<_> =
-                    words.iter().flat_map(|w| w.to_le_bytes()).map(|b| format!("{b:#04x}")).collect();
-                input += &format!("[{}]\n", bytes.join(","));
-            }
+            push_line(&mut input, words);
+            push_line(&mut input, &[MARK]);
         }
         let mut child = Command::new(&self.program)
             .args(["--disassemble", "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx942"])
@@ -97,6 +95,16 @@ impl Disassembler {
         assert_eq!(verdicts.len(), trials.len(), "one verdict per trial");
         Some(verdicts)
     }
+}
+
+/// Appends `[0x01,0x02,…]`: bytes in brackets are decoded apart from what follows.
+fn push_line(input: &mut String, words: &[u32]) {
+    let mut before = '[';
+    for byte in words.iter().flat_map(|word| word.to_le_bytes()) {
+        write!(input, "{before}{byte:#04x}").unwrap();
+        before = ',';
+    }
+    input.push_str("]\n");
 }
 
 /// Input lines whose first instruction drew a warning: `<stdin>:LINE:2: warning: …`.

@@ -7,7 +7,7 @@ use super::wave::Wave;
 use crate::exec::access::lds::Lds;
 use crate::exec::program::Program;
 use crate::isa::inst::scalar;
-use crate::memory::{Group, LaunchMemory};
+use crate::memory::{Group, LaunchMemory, WAVE};
 
 /// Carries one instruction out.
 pub(in crate::exec) type Handler = fn(&mut Cx<'_>, &Uop) -> Step;
@@ -83,5 +83,26 @@ impl Cx<'_> {
     #[inline]
     pub fn write64(&mut self, u: &Uop, value: u64) {
         self.wave.set_pair(u.sdst, value);
+    }
+}
+
+impl Cx<'_> {
+    /// Copies the scalar registers that a vector operation reads to all lanes.
+    #[inline]
+    pub fn splat(&mut self, u: &Uop) {
+        for i in 0..3 {
+            if (u.splat >> i) & 1 == 0 {
+                continue;
+            }
+            // The copy's place, wherever modifiers have moved the operand to.
+            let at = usize::from(u.raw_src[i]);
+            if u.splat_width[i] == 2 {
+                let value = self.read64(u.scalar[i]);
+                self.wave.v[at] = [value as u32; WAVE];
+                self.wave.v[at + 1] = [(value >> 32) as u32; WAVE];
+            } else {
+                self.wave.v[at] = [self.read32(u.scalar[i]); WAVE];
+            }
+        }
     }
 }

@@ -4,7 +4,7 @@ use super::mode::Mode;
 use crate::exec::access::scratch::Scratch;
 use crate::isa::Inst;
 use crate::isa::inst::scalar;
-use crate::memory::{AccessFault, Lanes, WAVE};
+use crate::memory::{AccessFault, Lanes};
 
 /// Words of the scalar file: those of the encoding, and two that writes to `null` go to.
 pub(in crate::exec) const SCALARS: usize = 130;
@@ -84,11 +84,5 @@ impl Wave {
         let at = usize::from(first);
         self.s[at] = value as u32;
         self.s[at + 1] = (value >> 32) as u32;
-    }
-
-    /// Copies a scalar register to every lane of a vector slot.
-    #[inline]
-    pub fn splat(&mut self, register: u8, slot: u16) {
-        self.v[usize::from(slot)] = [self.s[usize::from(register)]; WAVE];
     }
 }

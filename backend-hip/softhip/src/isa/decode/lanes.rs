@@ -17,7 +17,7 @@ pub fn sdwa(code: Code, format: Format, row: &Row<Vop>) -> Result<Inst, DecodeEr
     let second = code.second()?;
     let op = row.op;
     let wide = row.src[0].dwords() > 1 || row.src[1].dwords() > 1;
-    let wide_dst = row.dst.dwords() > 1 && row.dst != Ty::MASK && !writes_all(op);
+    let wide_dst = row.dst.dwords() > 1 && row.dst != Ty::MASK && !op.is_from_fp8();
     if !row.rule.sdwa || wide || wide_dst {
         return Err(code.unknown());
     }
@@ -37,7 +37,7 @@ pub fn sdwa(code: Code, format: Format, row: &Row<Vop>) -> Result<Inst, DecodeEr
             2 => SdwaUnused::Preserve,
             _ => SdwaUnused::Pad,
         };
-        if writes_all(op) {
+        if op.is_from_fp8() {
             code.require(control.dst_sel == SdwaSel::Dword, op, "dst_sel")?;
             control.dst_unused = SdwaUnused::Pad;
         }
@@ -71,11 +71,6 @@ pub fn sdwa(code: Code, format: Format, row: &Row<Vop>) -> Result<Inst, DecodeEr
     }
     inst.mods = Mods::Sdwa(mods, control);
     Ok(inst)
-}
-
-/// Conversions from 8-bit floats: they select a source byte but always write whole registers.
-pub const fn writes_all(op: Op) -> bool {
-    matches!(op, Op::v_cvt_f32_fp8 | Op::v_cvt_f32_bf8 | Op::v_cvt_pk_f32_fp8 | Op::v_cvt_pk_f32_bf8)
 }
 
 fn sdwa_source(code: Code, op: Op, register: u32, scalar: bool, ty: Ty) -> Result<Operand, DecodeError> {

@@ -12,8 +12,6 @@ mod smem;
 mod vop;
 mod vop3;
 
-pub(super) use lanes::writes_all;
-
 use super::inst::{Format, Inst, Mods, Operand};
 use super::op::Op;
 use super::table::Row;

@@ -97,7 +97,9 @@ fn scalar_register(field: u32, registers: u8) -> Option<Operand> {
         108..=123 => within(108, 124),
         scalar::NULL => Some(field),
         scalar::M0 => (registers == 1).then_some(field),
-        102..=107 | 126..=127 => (registers == 1 || registers == 2 && field % 2 == 0).then_some(field),
+        102..=107 | 126..=127 => {
+            (registers == 1 || registers == 2 && field.is_multiple_of(2)).then_some(field)
+        }
         _ => None,
     };
     first.map(Operand::Scalar)

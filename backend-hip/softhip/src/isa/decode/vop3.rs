@@ -2,8 +2,7 @@
 
 use super::operand::{self, Allowed};
 use super::{Code, DecodeError, bits, byte, flag, mai};
-use crate::isa::inst::{Format, Inst, Mods, VopMods};
-use crate::isa::op::Op;
+use crate::isa::inst::{Format, Inst, Mods, VopMods, scalar};
 use crate::isa::table::rule::{OpSel, SrcMods, Vop};
 use crate::isa::table::{self, Row, Ty};
 
@@ -49,7 +48,12 @@ fn with_sources(code: Code, row: &Row<Vop>, second: u32, mut inst: Inst) -> Resu
                 code.require(field == 0, row.op, "unused source")?;
                 continue;
             }
-            ty => operand::source(code, row.op, field, ty, allowed(ty))?,
+            ty => {
+                // A lane mask may be any scalar pair but EXEC.
+                let exec = field == u32::from(scalar::EXEC);
+                code.require(ty != Ty::MASK || !exec, row.op, "mask is exec")?;
+                operand::source(code, row.op, field, ty, allowed(ty))?
+            }
         };
     }
     Ok(inst)
@@ -125,15 +129,10 @@ fn decode_packed(code: Code) -> Result<Inst, DecodeError> {
     let spare = (mods.op_sel | mods.neg | mods.neg_hi) & !used;
     code.require(spare == 0, op, "modifiers of an absent source")?;
     mods.op_sel_hi &= used;
-    if is_mix(op) {
+    if op.is_fma_mix() {
         mods.abs = mods.neg_hi;
         mods.neg_hi = 0;
     }
     inst.mods = Mods::Vop(mods);
     Ok(inst)
-}
-
-/// Mixed-precision fused multiply-add, whose `neg_hi` bits take absolute values.
-pub const fn is_mix(op: Op) -> bool {
-    matches!(op, Op::v_fma_mix_f32 | Op::v_fma_mixlo_f16 | Op::v_fma_mixhi_f16)
 }

@@ -31,12 +31,11 @@ pub fn print(out: &mut Line<'_, '_>) -> fmt::Result {
         Salu::None | Salu::Hwreg => Ok(()),
         Salu::Imm if imm <= 64 => out.word(imm),
         Salu::Imm => out.word(format_args!("{imm:#x}")),
-        Salu::Branch => out.word(imm),
         Salu::Waitcnt => out.word(Waitcnt(imm)),
         Salu::Sendmsg => out.word(Sendmsg(imm)),
         Salu::GprIdx => out.word(GprIdx(imm)),
         Salu::Endpgm if imm == 0 => Ok(()),
-        Salu::Endpgm => out.word(imm),
+        Salu::Endpgm | Salu::Branch => out.word(imm),
     }
 }
 
@@ -101,9 +100,9 @@ impl Display for Hwreg {
         };
         f.write_str("hwreg(")?;
         if name.is_empty() {
-            write!(f, "{id}")?
+            write!(f, "{id}")?;
         } else {
-            f.write_str(name)?
+            f.write_str(name)?;
         }
         if (offset, size) != (0, 32) {
             write!(f, ", {offset}, {size}")?;

@@ -94,9 +94,9 @@ fn buffer(out: &mut Line<'_, '_>, mods: Buffer) -> fmt::Result {
     }
     // A returning atomic names its data once.
     if inst.src[1].is_some() {
-        out.src(1)?
+        out.src(1)?;
     } else {
-        out.dst()?
+        out.dst()?;
     }
     if rule != Some(Mem::StoreLds) {
         let ty = if mods.offen && mods.idxen { Ty::B64 } else { Ty::B32 };

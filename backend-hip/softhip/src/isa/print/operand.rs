@@ -96,7 +96,7 @@ fn is_inline(n: i64) -> bool {
 }
 
 /// The inline constant whose bits, in the format `bits_of`, are `value`.
-fn float_with<T: PartialEq>(value: T, bits_of: impl Fn(FloatConst) -> T) -> Option<FloatConst> {
+fn float_with<T: PartialEq + Copy>(value: T, bits_of: impl Fn(FloatConst) -> T) -> Option<FloatConst> {
     FloatConst::ALL.into_iter().find(|&c| bits_of(c) == value)
 }
 

@@ -4,7 +4,6 @@ use std::fmt::{self, Display, Formatter};
 
 use super::Line;
 use super::operand::Typed;
-use crate::isa::decode::writes_all;
 use crate::isa::inst::{Dpp, DppCtrl, Format, Mfma, Mods, Operand, Sdwa, SdwaSel, SdwaUnused, VopMods};
 use crate::isa::op::Op;
 use crate::isa::table::rule::{OpSel, SrcMods, Vop};
@@ -28,7 +27,7 @@ pub fn print(out: &mut Line<'_, '_>) -> fmt::Result {
         if !operand.operand.is_some() {
             continue;
         }
-        let packed = rule.is_some_and(|rule| rule.op_sel == OpSel::Packed) && !is_mix(inst.op);
+        let packed = rule.is_some_and(|rule| rule.op_sel == OpSel::Packed) && !inst.op.is_fma_mix();
         let (abs, neg) = (mods.abs >> i & 1 != 0, mods.neg >> i & 1 != 0);
         let integer = rule.is_some_and(|rule| rule.src[i] == SrcMods::Int);
         if packed {
@@ -66,10 +65,6 @@ fn suffix(op: Op, format: Format) -> &'static str {
         Format::Vop1 | Format::Vop2 | Format::Vopc if long => "_e32",
         _ => "",
     }
-}
-
-const fn is_mix(op: Op) -> bool {
-    matches!(op, Op::v_fma_mix_f32 | Op::v_fma_mixlo_f16 | Op::v_fma_mixhi_f16)
 }
 
 /// Whether source `i` is the constant that is part of the operation, always written in full.
@@ -126,20 +121,19 @@ fn list(out: &mut Line<'_, '_>, name: &str, mask: u8, count: usize) -> fmt::Resu
 fn modifiers(out: &mut Line<'_, '_>, rule: &Vop, mods: VopMods) -> fmt::Result {
     let sources = out.inst.src.iter().filter(|src| src.is_some()).count();
     match rule.op_sel {
-        OpSel::Ignored | OpSel::Sdst => {}
         OpSel::Three if mods.op_sel != 0 => list(out, "op_sel", mods.op_sel, 4)?,
         OpSel::Two if mods.op_sel != 0 => list(out, "op_sel", mods.op_sel & 3 | mods.op_sel >> 1 & 4, 3)?,
-        OpSel::Two | OpSel::Three => {}
+        OpSel::Ignored | OpSel::Sdst | OpSel::Two | OpSel::Three => {}
         OpSel::Packed => {
             let all = (1 << sources) - 1;
             if mods.op_sel != 0 {
                 list(out, "op_sel", mods.op_sel, sources)?;
             }
-            let usual = if is_mix(out.inst.op) { 0 } else { all };
+            let usual = if out.inst.op.is_fma_mix() { 0 } else { all };
             if mods.op_sel_hi != usual {
                 list(out, "op_sel_hi", mods.op_sel_hi, sources)?;
             }
-            if !is_mix(out.inst.op) && mods.neg != 0 {
+            if !out.inst.op.is_fma_mix() && mods.neg != 0 {
                 list(out, "neg_lo", mods.neg, sources)?;
             }
             if mods.neg_hi != 0 {
@@ -163,7 +157,7 @@ fn output_multiplier(out: &mut Line<'_, '_>, omod: u8) -> fmt::Result {
 fn sdwa_controls(out: &mut Line<'_, '_>, mods: VopMods, sdwa: Sdwa) -> fmt::Result {
     out.flag("clamp", mods.clamp)?;
     output_multiplier(out, mods.omod)?;
-    if out.types[0] != Ty::MASK && !writes_all(out.inst.op) {
+    if out.types[0] != Ty::MASK && !out.inst.op.is_from_fp8() {
         let unused = match sdwa.dst_unused {
             SdwaUnused::Pad => "UNUSED_PAD",
             SdwaUnused::Sext => "UNUSED_SEXT",

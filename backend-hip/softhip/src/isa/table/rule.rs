@@ -153,6 +153,7 @@ pub enum OpSel {
 }
 
 /// Vector ALU: the modifiers the 64-bit form takes, and which other forms exist.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent property of an encoding")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vop {
     /// Input modifiers per source.

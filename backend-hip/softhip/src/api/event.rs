@@ -1,0 +1,87 @@
+//! Events.
+
+use std::ffi::{c_uint, c_void};
+
+use super::Code;
+use super::enter::{enter, put};
+use super::handle;
+
+/// `hipEventBlockingSync`, `hipEventDisableTiming`, `hipEventInterprocess` and AMD's release flags.
+const FLAGS: c_uint = 0x7 | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
+
+/// `hipEventCreate`.
+///
+/// # Safety
+///
+/// `event` is null or valid for a write.
+pub unsafe extern "C" fn hip_event_create(event: *mut *mut c_void) -> i32 {
+    // SAFETY: as this function's.
+    unsafe { hip_event_create_with_flags(event, 0) }
+}
+
+/// `hipEventCreateWithFlags`.
+///
+/// # Safety
+///
+/// `event` is null or valid for a write.
+pub unsafe extern "C" fn hip_event_create_with_flags(event: *mut *mut c_void, flags: c_uint) -> i32 {
+    enter("hipEventCreateWithFlags", |device, _| {
+        if event.is_null() || flags & !FLAGS != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let created = device.create_event();
+        // SAFETY: as this function's.
+        unsafe { put(event, handle::of_event(created)) }
+    })
+}
+
+/// `hipEventDestroy`.
+///
+/// # Safety
+///
+/// None beyond HIP's.
+pub unsafe extern "C" fn hip_event_destroy(event: *mut c_void) -> i32 {
+    enter("hipEventDestroy", |device, call| device.destroy_event(handle::event(event)?, call))
+}
+
+/// `hipEventRecord`.
+///
+/// # Safety
+///
+/// None beyond HIP's.
+pub unsafe extern "C" fn hip_event_record(event: *mut c_void, stream: *mut c_void) -> i32 {
+    enter("hipEventRecord", |device, call| {
+        device.record_event(handle::stream(stream)?, handle::event(event)?, call)
+    })
+}
+
+/// `hipEventSynchronize`.
+///
+/// # Safety
+///
+/// What is still queued may use its host memory until this returns.
+pub unsafe extern "C" fn hip_event_synchronize(event: *mut c_void) -> i32 {
+    enter("hipEventSynchronize", |device, call| device.synchronise_event(handle::event(event)?, call))
+}
+
+/// `hipEventQuery`. When work is deferred, each question lets one operation run.
+///
+/// # Safety
+///
+/// What is still queued may use its host memory until this returns.
+pub unsafe extern "C" fn hip_event_query(event: *mut c_void) -> i32 {
+    enter("hipEventQuery", |device, call| device.query_event(handle::event(event)?, call))
+}
+
+/// `hipEventElapsedTime`, in milliseconds of host time.
+///
+/// # Safety
+///
+/// `milliseconds` is null or valid for a write.
+pub unsafe extern "C" fn hip_event_elapsed_time(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) -> i32 {
+    enter("hipEventElapsedTime", |device, call| {
+        let elapsed = device.elapsed(handle::event(start)?, handle::event(end)?, call)?;
+        // SAFETY: as this function's.
+        unsafe { put(milliseconds, elapsed.as_secs_f32() * 1e3) }
+    })
+}

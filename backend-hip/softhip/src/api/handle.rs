@@ -1,0 +1,96 @@
+//! Handles and device addresses: numbers in the shape of pointers.
+//!
+//! A handle looks like no pointer of the host and says what it stands for.
+
+use std::ffi::c_void;
+use std::ptr::without_provenance_mut;
+
+use super::Code;
+use crate::control::{FunctionId, ModuleId};
+use crate::sched::{EventId, StreamId};
+
+/// `hipStreamLegacy`, another name of the null stream.
+const LEGACY: usize = 1;
+/// Above the tag's position, addresses of user programs have no bits.
+const TAG_SHIFT: u32 = 48;
+
+/// What a handle stands for.
+#[derive(Clone, Copy)]
+enum Tag {
+    Stream = 0x51,
+    Event = 0x52,
+    Module = 0x53,
+    Function = 0x54,
+}
+
+fn encode(tag: Tag, number: usize) -> *mut c_void {
+    without_provenance_mut(((tag as usize) << TAG_SHIFT) | (number + 1))
+}
+
+fn decode(tag: Tag, handle: *mut c_void) -> Result<usize, Code> {
+    let (found, number) = (handle.addr() >> TAG_SHIFT, handle.addr() & ((1 << TAG_SHIFT) - 1));
+    number.checked_sub(1).filter(|_| found == tag as usize).ok_or(Code::INVALID_HANDLE)
+}
+
+pub(super) fn of_stream(stream: StreamId) -> *mut c_void {
+    encode(Tag::Stream, stream.number())
+}
+
+/// The stream of a handle; null is the null stream.
+pub(super) fn stream(handle: *mut c_void) -> Result<StreamId, Code> {
+    if handle.is_null() || handle.addr() == LEGACY {
+        return Ok(StreamId::NULL);
+    }
+    decode(Tag::Stream, handle).map(StreamId::from_number)
+}
+
+pub(super) fn of_event(event: EventId) -> *mut c_void {
+    encode(Tag::Event, event.number())
+}
+
+pub(super) fn event(handle: *mut c_void) -> Result<EventId, Code> {
+    decode(Tag::Event, handle).map(EventId::from_number)
+}
+
+pub(super) fn of_module(module: ModuleId) -> *mut c_void {
+    encode(Tag::Module, module.0)
+}
+
+pub(super) fn module(handle: *mut c_void) -> Result<ModuleId, Code> {
+    decode(Tag::Module, handle).map(ModuleId)
+}
+
+pub(super) fn of_function(function: FunctionId) -> *mut c_void {
+    encode(Tag::Function, function.0)
+}
+
+pub(super) fn function(handle: *mut c_void) -> Result<FunctionId, Code> {
+    decode(Tag::Function, handle).map(FunctionId)
+}
+
+/// A device address as C sees it.
+pub(super) fn pointer(address: u64) -> *mut c_void {
+    // Pinned memory is the host's own, and its provenance was exposed when it was allocated; other addresses are
+    // numbers that nobody on the host may use.
+    std::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(usize::MAX))
+}
+
+/// The number of a pointer.
+pub(super) fn address(pointer: *const c_void) -> u64 {
+    pointer.addr() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handle_is_what_it_was_made_for_and_nothing_else() {
+        let handle = of_stream(StreamId::from_number(3));
+        assert_eq!(stream(handle), Ok(StreamId::from_number(3)));
+        assert_eq!(event(handle), Err(Code::INVALID_HANDLE));
+        assert_eq!(stream(std::ptr::null_mut()), Ok(StreamId::NULL));
+        assert_eq!(event(std::ptr::null_mut()), Err(Code::INVALID_HANDLE));
+        assert_eq!(module(without_provenance_mut(0x7f00_1234_5678)), Err(Code::INVALID_HANDLE));
+    }
+}

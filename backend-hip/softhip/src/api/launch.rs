@@ -1,0 +1,117 @@
+//! Launches.
+
+use std::ffi::{c_uint, c_void};
+
+use super::Code;
+use super::enter::enter;
+use super::handle;
+use super::host::HostSpan;
+use crate::object::Kernel;
+use crate::sched::{Given, Shape};
+
+/// In `extra`: the next entry points to the packed arguments.
+pub const LAUNCH_PARAM_BUFFER_POINTER: usize = 1;
+/// In `extra`: the next entry points to their size.
+pub const LAUNCH_PARAM_BUFFER_SIZE: usize = 2;
+/// In `extra`: the end.
+pub const LAUNCH_PARAM_END: usize = 3;
+
+/// Reads `count` entries of an array of pointers at `at`.
+///
+/// # Safety
+///
+/// `array` has an entry at `at`.
+unsafe fn entry(array: *mut *mut c_void, at: usize) -> *mut c_void {
+    // SAFETY: as this function's.
+    unsafe { array.wrapping_add(at).read() }
+}
+
+/// Arguments from `kernelParams`.
+///
+/// # Safety
+///
+/// `params` has one entry per explicit argument of `kernel`, each null or valid for reads of the argument's size.
+unsafe fn each(kernel: &Kernel, params: *mut *mut c_void) -> Given {
+    let mut values = Vec::new();
+    for (index, argument) in kernel.explicit_arguments().enumerate() {
+        // SAFETY: one entry per argument.
+        let value = unsafe { entry(params, index) };
+        values.push((!value.is_null()).then(|| {
+            // SAFETY: the entry is valid for the argument's size, and read before the launch returns.
+            let span = unsafe { HostSpan::new(value, argument.size as usize) };
+            span.to_vec()
+        }));
+    }
+    Given::Each(values)
+}
+
+/// Arguments from `extra`.
+///
+/// # Safety
+///
+/// `extra` is a list as HIP describes it.
+unsafe fn packed(extra: *mut *mut c_void) -> Result<Given, Code> {
+    let (mut buffer, mut size) = (std::ptr::null_mut(), 0);
+    let mut at = 0;
+    loop {
+        // SAFETY: the list has not ended yet.
+        let key = unsafe { entry(extra, at) };
+        if key.addr() == LAUNCH_PARAM_END {
+            break;
+        }
+        // SAFETY: a key other than the end is followed by a value.
+        let value = unsafe { entry(extra, at + 1) };
+        match key.addr() {
+            LAUNCH_PARAM_BUFFER_POINTER => buffer = value,
+            // SAFETY: the value of this key points to the size.
+            LAUNCH_PARAM_BUFFER_SIZE if !value.is_null() => size = unsafe { value.cast::<usize>().read() },
+            _ => return Err(Code::INVALID_VALUE),
+        }
+        at += 2;
+    }
+    if buffer.is_null() && size > 0 {
+        return Err(Code::INVALID_VALUE);
+    }
+    // SAFETY: the list says that the buffer has this size; it is read before the launch returns.
+    let span = unsafe { HostSpan::new(buffer, size) };
+    Ok(Given::Packed(span.to_vec()))
+}
+
+/// `hipModuleLaunchKernel`. Arguments come from `params`, or from `extra`; not from both.
+///
+/// # Safety
+///
+/// `params` is null or has one entry per explicit argument, each null or valid for reads of its size; `extra` is null
+/// or a list of keys and values that ends with [`LAUNCH_PARAM_END`].
+pub unsafe extern "C" fn hip_module_launch_kernel(
+    function: *mut c_void,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared_bytes: c_uint,
+    stream: *mut c_void,
+    params: *mut *mut c_void,
+    extra: *mut *mut c_void,
+) -> i32 {
+    enter("hipModuleLaunchKernel", |device, call| {
+        let function = handle::function(function)?;
+        let kernel = device.kernel(function)?;
+        let given = match (params.is_null(), extra.is_null()) {
+            // SAFETY: as this function's.
+            (false, true) => unsafe { each(&kernel, params) },
+            // SAFETY: as this function's.
+            (true, false) => unsafe { packed(extra) }?,
+            (true, true) => Given::Each(Vec::new()),
+            (false, false) => return Err(Code::INVALID_VALUE),
+        };
+        let shape = Shape {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            dynamic_lds: shared_bytes,
+        };
+        device.launch(function, shape, &given, handle::stream(stream)?, call)
+    })
+}

@@ -1,0 +1,167 @@
+//! Modules and functions.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use super::Code;
+use super::enter::{enter, put};
+use super::handle::{self, pointer};
+use super::image;
+use crate::sched::LDS_LIMIT;
+
+/// `hipFuncAttributes`.
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C)]
+pub struct FunctionAttributes {
+    /// Always 0.
+    pub binary_version: c_int,
+    /// Always 0.
+    pub cache_mode_ca: c_int,
+    /// Always 0.
+    pub const_size_bytes: usize,
+    /// Bytes of scratch per thread.
+    pub local_size_bytes: usize,
+    /// Bytes of LDS that a launch may add.
+    pub max_dynamic_shared_size_bytes: c_int,
+    /// Threads per block.
+    pub max_threads_per_block: c_int,
+    /// Vector registers.
+    pub num_regs: c_int,
+    /// Always 0.
+    pub preferred_shmem_carveout: c_int,
+    /// Always 0.
+    pub ptx_version: c_int,
+    /// Bytes of LDS that the kernel declares.
+    pub shared_size_bytes: usize,
+}
+
+/// A name that a caller passes.
+///
+/// # Safety
+///
+/// `name` is null or a string that ends with a zero byte, as long as the result is used.
+unsafe fn text<'a>(name: *const c_char) -> Result<&'a str, Code> {
+    if name.is_null() {
+        return Err(Code::INVALID_VALUE);
+    }
+    // SAFETY: not null, so the caller vouches for the string.
+    let name = unsafe { CStr::from_ptr(name) };
+    name.to_str().map_err(|_| Code::NOT_FOUND)
+}
+
+/// `hipModuleLoadData`.
+///
+/// # Safety
+///
+/// `module` is null or valid for a write; `image` is null, or a whole code object or offload bundle.
+pub unsafe extern "C" fn hip_module_load_data(module: *mut *mut c_void, image: *const c_void) -> i32 {
+    enter("hipModuleLoadData", |device, call| {
+        if module.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: as this function's.
+        let bytes = unsafe { image::find(image) }?;
+        let loaded = device.load_module(bytes, call)?;
+        // SAFETY: as this function's.
+        unsafe { put(module, handle::of_module(loaded)) }
+    })
+}
+
+/// `hipModuleUnload`: everything queued runs first.
+///
+/// # Safety
+///
+/// What is still queued may use its host memory until this returns.
+pub unsafe extern "C" fn hip_module_unload(module: *mut c_void) -> i32 {
+    enter("hipModuleUnload", |device, _| device.unload_module(handle::module(module)?))
+}
+
+/// `hipModuleGetFunction`.
+///
+/// # Safety
+///
+/// `function` is null or valid for a write; `name` is null or a string that ends with a zero byte.
+pub unsafe extern "C" fn hip_module_get_function(
+    function: *mut *mut c_void,
+    module: *mut c_void,
+    name: *const c_char,
+) -> i32 {
+    enter("hipModuleGetFunction", |device, _| {
+        // SAFETY: as this function's.
+        let name = unsafe { text(name) }?;
+        let found = device.function(handle::module(module)?, name)?;
+        // SAFETY: as this function's.
+        unsafe { put(function, handle::of_function(found)) }
+    })
+}
+
+/// `hipModuleGetGlobal`.
+///
+/// # Safety
+///
+/// `address` and `size` are null or valid for a write; `name` is null or a string that ends with a zero byte.
+pub unsafe extern "C" fn hip_module_get_global(
+    address: *mut *mut c_void,
+    size: *mut usize,
+    module: *mut c_void,
+    name: *const c_char,
+) -> i32 {
+    enter("hipModuleGetGlobal", |device, _| {
+        // SAFETY: as this function's.
+        let name = unsafe { text(name) }?;
+        let (start, bytes) = device.global(handle::module(module)?, name)?;
+        if !size.is_null() {
+            // SAFETY: as this function's.
+            unsafe { put(size, usize::try_from(bytes).unwrap_or(usize::MAX)) }?;
+        }
+        // SAFETY: as this function's.
+        unsafe { put(address, pointer(start)) }
+    })
+}
+
+fn attributes(kernel: &crate::object::Kernel) -> FunctionAttributes {
+    let int = |value: u32| c_int::try_from(value).unwrap_or(c_int::MAX);
+    FunctionAttributes {
+        local_size_bytes: kernel.scratch_size as usize,
+        max_dynamic_shared_size_bytes: int(LDS_LIMIT.saturating_sub(kernel.lds_size)),
+        max_threads_per_block: int(kernel.max_flat_workgroup_size),
+        num_regs: int(kernel.vgprs),
+        shared_size_bytes: kernel.lds_size as usize,
+        ..FunctionAttributes::default()
+    }
+}
+
+/// `hipFuncGetAttributes`, for a function of a module.
+///
+/// # Safety
+///
+/// `out` is null or valid for a write.
+pub unsafe extern "C" fn hip_func_get_attributes(out: *mut FunctionAttributes, function: *const c_void) -> i32 {
+    enter("hipFuncGetAttributes", |device, _| {
+        let kernel = device.kernel(handle::function(function.cast_mut())?)?;
+        // SAFETY: as this function's.
+        unsafe { put(out, attributes(&kernel)) }
+    })
+}
+
+/// `hipFuncGetAttribute`.
+///
+/// # Safety
+///
+/// `value` is null or valid for a write.
+pub unsafe extern "C" fn hip_func_get_attribute(value: *mut c_int, attribute: c_int, function: *mut c_void) -> i32 {
+    enter("hipFuncGetAttribute", |device, _| {
+        let all = attributes(&device.kernel(handle::function(function)?)?);
+        let int = |size: usize| c_int::try_from(size).unwrap_or(c_int::MAX);
+        let answer = match attribute {
+            0 => all.max_threads_per_block,
+            1 => int(all.shared_size_bytes),
+            3 => int(all.local_size_bytes),
+            4 => all.num_regs,
+            8 => all.max_dynamic_shared_size_bytes,
+            2 | 5 | 6 | 7 | 9 => 0,
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        // SAFETY: as this function's.
+        unsafe { put(value, answer) }
+    })
+}

@@ -1,0 +1,185 @@
+//! Running the waves of one workgroup.
+
+use super::access::lds::Lds;
+use super::access::scratch::Scratch;
+use super::core::counters::Tally;
+use super::core::cx::{Cx, Step};
+use super::core::mode::Mode;
+use super::core::trap::Trap;
+use super::core::wave::{SCALARS, State, Wave};
+use super::modifiers;
+use super::poison;
+use super::program::Program;
+use super::start::Start;
+use crate::isa::Inst;
+use crate::memory::{Checks, Group, LaunchMemory};
+use crate::report::Problem;
+
+/// Instructions a wave runs before the next one gets its turn, so that a wave which waits for another one in a
+/// loop does not wait for ever.
+const TURN: u64 = 1 << 20;
+
+/// What one host thread needs to run workgroups, one after the other.
+#[derive(Debug)]
+pub(super) struct Worker<'a> {
+    program: &'a Program,
+    memory: &'a LaunchMemory,
+    start: &'a Start,
+    waves: Vec<Wave>,
+    lds: Lds,
+    budget: u64,
+    pub(super) tally: Tally,
+}
+
+/// The first wrong thing that a workgroup did.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) trap: Trap,
+    pub(super) wave: u32,
+    /// The instruction, unless the program counter left the code.
+    pub(super) inst: Option<Inst>,
+}
+
+/// Sizes of a workgroup's memories.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) lds: u64,
+    pub(super) scratch: u32,
+}
+
+impl<'a> Worker<'a> {
+    pub(super) fn new(
+        program: &'a Program,
+        memory: &'a LaunchMemory,
+        start: &'a Start,
+        sizes: Sizes,
+        checks: Checks,
+        budget: u64,
+    ) -> Self {
+        let wave = |id| Wave {
+            s: [0; SCALARS],
+            v: program.vector_file(),
+            scc: false,
+            mode: Mode::new(0),
+            pc: 0,
+            poison: 0,
+            poisonings: Vec::new(),
+            scratch: Scratch::new(sizes.scratch, checks.uninitialised),
+            state: State::Ended,
+            executed: 0,
+            id,
+        };
+        let waves = (0..start.waves()).map(wave).collect();
+        Self { program, memory, start, waves, lds: Lds::new(sizes.lds, checks), budget, tally: Tally::default() }
+    }
+
+    /// Runs the workgroup with a linear number and coordinates to its end.
+    pub(super) fn run(&mut self, number: u32, coordinates: [u32; 3]) -> Result<(), Box<Failure>> {
+        let mut group = self.memory.group(number);
+        self.lds.reset();
+        for (id, wave) in (0..).zip(&mut self.waves) {
+            self.program.clear(&mut wave.v);
+            wave.scratch.reset();
+            self.start.wave(wave, id, coordinates);
+        }
+        self.tally.groups += 1;
+        self.tally.waves += self.waves.len() as u64;
+        while self.turn(&mut group)? {}
+        Ok(())
+    }
+
+    /// Gives every wave that can run its turn, and lets waves pass the barrier when all are there.
+    fn turn(&mut self, group: &mut Group) -> Result<bool, Box<Failure>> {
+        for at in 0..self.waves.len() {
+            if self.waves[at].state == State::Ready {
+                self.run_wave(group, at)?;
+            }
+        }
+        if self.waves.iter().any(|wave| wave.state == State::Ready) {
+            return Ok(true);
+        }
+        let Some(waiting) = self.waves.iter().find(|wave| wave.state != State::Ended) else { return Ok(false) };
+        let barrier = waiting.state;
+        if self.waves.iter().any(|wave| wave.state != barrier) {
+            return Err(self.divergence(barrier));
+        }
+        self.tally.barriers += self.waves.len() as u64;
+        self.lds.pass_barrier();
+        for wave in &mut self.waves {
+            wave.state = State::Ready;
+        }
+        Ok(true)
+    }
+
+    /// Some waves wait at `barrier`, and others never will.
+    #[cold]
+    fn divergence(&self, barrier: State) -> Box<Failure> {
+        let numbers = |there: bool| {
+            self.waves.iter().filter(|wave| (wave.state == barrier) == there).map(|wave| wave.id).collect()
+        };
+        let waiting: Vec<u32> = numbers(true);
+        let problem = Problem::DivergentBarrier { waiting: waiting.clone(), absent: numbers(false) };
+        let inst = match barrier {
+            State::AtBarrier(index) => self.program.uop(index).map(|uop| uop.inst),
+            _ => None,
+        };
+        Box::new(Failure { trap: Trap::new(problem), wave: waiting.first().copied().unwrap_or(0), inst })
+    }
+
+    /// Runs one wave to its next barrier, its end, or the end of its turn.
+    fn run_wave(&mut self, group: &mut Group, at: usize) -> Result<(), Box<Failure>> {
+        let mut cx = Cx {
+            wave: &mut self.waves[at],
+            lds: &mut self.lds,
+            memory: self.memory,
+            group,
+            counters: &mut self.tally,
+            program: self.program,
+            trap: None,
+        };
+        let step = interpret(&mut cx, self.budget);
+        let trap = cx.trap.take();
+        let wave = &mut self.waves[at];
+        match step {
+            Step::Next => {}
+            Step::Barrier => wave.state = State::AtBarrier(wave.pc - 1),
+            Step::End => wave.state = State::Ended,
+            Step::Trap => {
+                let inst = wave.pc.checked_sub(1).and_then(|index| self.program.uop(index)).map(|uop| uop.inst);
+                let trap = trap.map_or_else(|| Trap::new(Problem::Budget { instructions: wave.executed }), |trap| *trap);
+                return Err(Box::new(Failure { trap, wave: wave.id, inst }));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The interpreter's loop.
+fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
+    let turn = TURN.min(budget.saturating_sub(c.wave.executed) + 1);
+    for executed in 1..=turn {
+        let Some(u) = c.program.uop(c.wave.pc) else {
+            c.wave.executed += executed;
+            let reason = "the kernel runs past the end of its code".to_owned();
+            return c.fault(Trap::new(Problem::Instruction { words: Vec::new(), reason }));
+        };
+        c.wave.pc += 1;
+        c.counters.instructions[u.kind as usize] += 1;
+        if c.wave.poison != 0 && poison::gate(c, u) != Step::Next {
+            return Step::Trap;
+        }
+        if u.splat != 0 {
+            c.splat(u);
+        }
+        let step = if c.wave.mode.flushes && u.float { modifiers::flushed(c, u) } else { (u.run)(c, u) };
+        if step != Step::Next {
+            c.wave.executed += executed;
+            return step;
+        }
+    }
+    c.wave.executed += turn;
+    if c.wave.executed > budget {
+        return c.fault(Trap::new(Problem::Budget { instructions: c.wave.executed }));
+    }
+    Step::Next
+}

@@ -1,0 +1,147 @@
+//! A loaded kernel as the scheduler runs it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::group::{Failure, Sizes, Worker};
+use super::program::{Program, Registers};
+use super::start::Start;
+use crate::memory::{Checks, LaunchMemory, Site};
+use crate::object::{CodeObject, Kernel};
+use crate::report::{CodePlace, Problem, Report, ThreadPlace};
+use crate::sched::{Counters, Dispatch, Execute, Limits};
+
+/// A kernel of a code object that has been loaded into device memory.
+#[derive(Debug)]
+pub struct LoadedKernel {
+    object: Arc<CodeObject>,
+    kernel: Kernel,
+    program: Program,
+    /// Device address of the image's first byte.
+    base: u64,
+}
+
+impl LoadedKernel {
+    /// The kernel `name` of `object`, whose image is loaded at `base`; `None` if there is no such kernel.
+    pub fn new(object: Arc<CodeObject>, name: &str, base: u64) -> Option<Self> {
+        let kernel = object.kernel(name)?.clone();
+        let image = object.image();
+        let segment = image.segments().iter().find(|segment| segment.range().contains(&kernel.entry))?;
+        let (words, _) = segment.bytes.as_chunks::<4>();
+        let text: Vec<u32> = words.iter().map(|word| u32::from_le_bytes(*word)).collect();
+        let descriptor = kernel.descriptor;
+        let total = descriptor.allocated_vgprs().min(512);
+        let vgprs = descriptor.accum_offset().min(total);
+        let registers = Registers { vgprs: vgprs as u16, agprs: (total - vgprs) as u16 };
+        let entry = base.wrapping_add(kernel.entry);
+        let program = Program::new(&text, base.wrapping_add(segment.address), entry, registers);
+        Some(Self { object, kernel, program, base })
+    }
+
+    /// What the code object says about the kernel.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    fn report(&self, dispatch: &Dispatch, number: u32, failure: Failure) -> Report {
+        let mut report = Report::new(failure.trap.problem);
+        if let Some(inst) = failure.inst {
+            let address = inst.pc.wrapping_sub(self.base);
+            let source = self.object.location(address).map(|at| Site::new(at.file.to_owned(), at.line));
+            report = report.at(CodePlace {
+                kernel: self.kernel.name.clone(),
+                offset: address.wrapping_sub(self.kernel.entry),
+                instruction: inst.to_string(),
+                source,
+            });
+        }
+        let block = coordinates(dispatch.grid, number);
+        report = report.by(match failure.trap.lane {
+            Some(lane) => ThreadPlace::of_lane(block, dispatch.block, failure.wave, lane),
+            None => ThreadPlace::of_wave(block, dispatch.block, failure.wave),
+        });
+        failure.trap.notes.into_iter().fold(report, Report::note)
+    }
+
+    fn refuse(&self, reason: String) -> Box<Report> {
+        Box::new(Report::new(Problem::CodeObject { reason: format!("{}: {reason}", self.kernel.name) }))
+    }
+}
+
+/// The coordinates of a block with a linear number; x runs fastest.
+fn coordinates([x, y, _]: [u32; 3], number: u32) -> [u32; 3] {
+    [number % x, number / x % y, number / x / y]
+}
+
+/// The failure of the lowest workgroup that failed.
+#[derive(Debug, Default)]
+struct First(Mutex<Option<(u32, Box<Failure>)>>);
+
+impl First {
+    fn put(&self, number: u32, failure: Box<Failure>) {
+        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if first.as_ref().is_none_or(|(lowest, _)| number < *lowest) {
+            *first = Some((number, failure));
+        }
+    }
+
+    fn take(self) -> Option<(u32, Box<Failure>)> {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Execute for LoadedKernel {
+    fn name(&self) -> &str {
+        &self.kernel.name
+    }
+
+    /// Workgroups are handed to threads in their order, and every one below a failed one is run to its end: so
+    /// the report is that of the lowest workgroup that fails, whatever the number of threads. Kernels whose
+    /// workgroups can see each other through atomics run on one thread.
+    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Counters, Box<Report>> {
+        let descriptor = self.kernel.descriptor;
+        let preloads = descriptor.kernarg_preload & 127 != 0;
+        // Firmware that preloads arguments skips the code that loads them otherwise.
+        let entry = self.base.wrapping_add(self.kernel.entry) + if preloads { 256 } else { 0 };
+        let Some(entry) = self.program.index_of(entry) else {
+            return Err(self.refuse("the entry is no instruction".to_owned()));
+        };
+        let start = Start::new(descriptor, dispatch.block, dispatch.kernarg_address, entry, memory)
+            .map_err(|error| self.refuse(error.to_string()))?;
+        let sizes = Sizes {
+            lds: u64::from(descriptor.lds_size) + u64::from(dispatch.dynamic_lds),
+            scratch: descriptor.scratch_size,
+        };
+        let groups = dispatch.groups();
+        let threads = if self.program.has_global_atomics() { 1 } else { limits.threads };
+        let threads = threads.clamp(1, groups.max(1) as usize);
+        let (next, failed_at, first) = (AtomicU32::new(0), AtomicU32::new(u32::MAX), First::default());
+        let work = || {
+            let mut worker = Worker::new(&self.program, memory, &start, sizes, Checks::ALL, limits.budget);
+            loop {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= groups || number > failed_at.load(Ordering::Relaxed) {
+                    return worker.tally;
+                }
+                if let Err(failure) = worker.run(number, coordinates(dispatch.grid, number)) {
+                    failed_at.fetch_min(number, Ordering::Relaxed);
+                    first.put(number, failure);
+                }
+            }
+        };
+        let mut counters = Counters { launches: 1, ..Counters::default() };
+        std::thread::scope(|scope| {
+            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+            work().add_to(&mut counters);
+            for other in others {
+                if let Ok(tally) = other.join() {
+                    tally.add_to(&mut counters);
+                }
+            }
+        });
+        match first.take() {
+            None => Ok(counters),
+            Some((number, failure)) => Err(Box::new(self.report(dispatch, number, *failure))),
+        }
+    }
+}

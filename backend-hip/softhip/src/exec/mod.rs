@@ -1,0 +1,41 @@
+//! The executor: runs gfx942 kernels wave by wave.
+//!
+//! A [`Program`] is a text section decoded once: every instruction knows the function that carries it out and
+//! where its operands stand. A wave has a scalar file of words and a vector file of 64-lane registers; each
+//! operation is one line, a function of values, which [`core::lanes`] applies to all lanes. Modifiers wrap it
+//! ([`modifiers`]): operations know nothing of them. Memory is reached only through [`crate::memory`].
+//!
+//! Waves of a workgroup take turns, each until it waits at a barrier or ends; workgroups are spread over host
+//! threads. Results, reports and counts do not depend on the number of threads.
+
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    reason = "the instruction set defines its operations by truncation and reinterpretation of bits"
+)]
+#![allow(clippy::inline_always, reason = "lane loops must take on the vector features of their caller, see core::wide")]
+#![allow(clippy::float_cmp, reason = "compares are what the instructions do")]
+#![allow(clippy::enum_glob_use, clippy::too_many_lines, reason = "tables of one line per operation")]
+
+mod access;
+mod control;
+mod core;
+mod dpp;
+mod float;
+mod group;
+mod handlers;
+mod kernel;
+mod matrix;
+mod modifiers;
+mod poison;
+mod program;
+mod resolve;
+mod salu;
+mod smem;
+mod start;
+mod usage;
+mod valu;
+
+pub use kernel::LoadedKernel;
+pub use program::{Program, Registers};

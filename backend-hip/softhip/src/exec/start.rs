@@ -1,0 +1,101 @@
+//! The state in which a wave starts.
+
+use super::core::mode::Mode;
+use super::core::wave::{SCALARS, State, Wave};
+use crate::isa::inst::scalar;
+use crate::memory::{LaunchMemory, WAVE};
+use crate::object::{Descriptor, UserSgpr};
+
+/// What all waves of a launch have in common.
+#[derive(Debug, Clone)]
+pub(super) struct Start {
+    descriptor: Descriptor,
+    block: [u32; 3],
+    /// The scalar registers before the workgroup ids, and how many there are.
+    user: Vec<u32>,
+    mode: Mode,
+    entry: u32,
+}
+
+/// A kernel asks for something that the device does not give.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum StartError {
+    /// A user SGPR.
+    #[error("the kernel asks for {0:?}, which this device does not provide")]
+    UserSgpr(UserSgpr),
+    /// More SGPRs than there are.
+    #[error("the kernel asks for {0} user SGPRs")]
+    TooMany(usize),
+    /// The arguments to preload cannot be read.
+    #[error("the arguments to preload are outside of the argument segment")]
+    Preload,
+}
+
+impl Start {
+    pub(super) fn new(
+        descriptor: Descriptor,
+        block: [u32; 3],
+        kernarg: u64,
+        entry: u32,
+        memory: &LaunchMemory,
+    ) -> Result<Self, StartError> {
+        let mut user = Vec::new();
+        for which in UserSgpr::ALL.into_iter().filter(|&which| descriptor.has_user_sgpr(which)) {
+            match which {
+                UserSgpr::KernargSegmentPtr => user.extend([kernarg as u32, (kernarg >> 32) as u32]),
+                UserSgpr::PrivateSegmentSize => user.push(descriptor.scratch_size),
+                // Scratch is addressed per lane from 0; dispatches are not numbered.
+                UserSgpr::FlatScratchInit | UserSgpr::DispatchId => user.extend([0, 0]),
+                _ => return Err(StartError::UserSgpr(which)),
+            }
+        }
+        let (length, first) = (descriptor.kernarg_preload & 127, descriptor.kernarg_preload >> 7);
+        if length != 0 {
+            let mut words = vec![0; length.into()];
+            let at = kernarg.wrapping_add(4 * u64::from(first));
+            let loaded = memory.load_masked(&mut memory.group(0), at, 0, &mut words);
+            loaded.map_err(|_| StartError::Preload)?;
+            user.extend(words);
+        }
+        if user.len() > 100 {
+            return Err(StartError::TooMany(user.len()));
+        }
+        Ok(Self { descriptor, block, user, mode: Mode::from_rsrc1(descriptor.rsrc1), entry })
+    }
+
+    /// Waves per workgroup.
+    pub(super) fn waves(&self) -> u32 {
+        let threads: u32 = self.block.iter().product();
+        threads.div_ceil(WAVE as u32)
+    }
+
+    /// Prepares wave `id` of the workgroup at `group`; the vector registers are zero already.
+    pub(super) fn wave(&self, wave: &mut Wave, id: u32, group: [u32; 3]) {
+        wave.s = [0; SCALARS];
+        wave.s[..self.user.len()].copy_from_slice(&self.user);
+        let mut next = self.user.len().max(self.descriptor.user_sgprs() as usize);
+        for (dimension, coordinate) in (0..).zip(group) {
+            if self.descriptor.has_workgroup_id(dimension) {
+                wave.s[next] = coordinate;
+                next += 1;
+            }
+        }
+        let threads: u32 = self.block.iter().product();
+        let first = id * WAVE as u32;
+        let active = (threads - first).min(WAVE as u32);
+        wave.set_exec(u64::MAX >> (64 - active));
+        wave.s[usize::from(scalar::M0)] = u32::MAX;
+        let [x, y, _] = self.block;
+        for (lane, ids) in (first..).zip(&mut wave.v[0]) {
+            *ids = (lane % x) | ((lane / x % y) << 10) | ((lane / x / y) << 20);
+        }
+        wave.scc = false;
+        wave.mode = self.mode;
+        wave.pc = self.entry;
+        wave.poison = 0;
+        wave.poisonings.clear();
+        wave.state = State::Ready;
+        wave.executed = 0;
+        wave.id = id;
+    }
+}

@@ -1,0 +1,133 @@
+//! Launching the test objects' kernels without the HIP calls around them.
+#![allow(dead_code, reason = "each test binary uses its own part")]
+
+use std::sync::Arc;
+
+use bytemuck::NoUninit;
+use softhip::exec::LoadedKernel;
+use softhip::memory::{AllocationKind, Checks, Memory};
+use softhip::object::CodeObject;
+use softhip::report::Report;
+use softhip::sched::{Counters, Dispatch, Execute as _, Limits};
+
+/// A device with one code object on it.
+pub struct Device {
+    pub memory: Memory,
+    object: Arc<CodeObject>,
+    pub checks: Checks,
+    pub limits: Limits,
+}
+
+/// A kernel-argument segment being filled.
+pub struct Arguments {
+    bytes: Vec<u8>,
+    offsets: std::vec::IntoIter<usize>,
+    hidden: Vec<(String, usize)>,
+}
+
+impl Arguments {
+    fn put(mut self, value: &[u8]) -> Self {
+        let at = self.offsets.next().expect("the kernel takes no more arguments");
+        self.bytes[at..at + value.len()].copy_from_slice(value);
+        self
+    }
+
+    pub fn pointer(self, address: u64) -> Self {
+        self.put(&address.to_le_bytes())
+    }
+
+    pub fn u32(self, value: u32) -> Self {
+        self.put(&value.to_le_bytes())
+    }
+
+    pub fn f32(self, value: f32) -> Self {
+        self.put(&value.to_le_bytes())
+    }
+
+    /// The segment with the hidden arguments of a launch shape.
+    fn finish(&self, grid: [u32; 3], block: [u32; 3]) -> Vec<u8> {
+        let mut bytes = self.bytes.clone();
+        for &(ref name, at) in &self.hidden {
+            let mut put = |value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
+            let Some((name, axis)) = name.rsplit_once('_') else { continue };
+            let Some(axis) = ["x", "y", "z"].iter().position(|&letter| letter == axis) else { continue };
+            match name {
+                "hidden_block_count" => put(&grid[axis].to_le_bytes()),
+                "hidden_group_size" => put(&(block[axis] as u16).to_le_bytes()),
+                _ => {}
+            }
+        }
+        bytes
+    }
+}
+
+impl Device {
+    /// A device with `tests/objects/<stem>.hsaco`.
+    pub fn load(stem: &str) -> Self {
+        let path = format!("{}/tests/objects/{stem}.hsaco", env!("CARGO_MANIFEST_DIR"));
+        Self::with(CodeObject::parse(&std::fs::read(path).unwrap()).unwrap())
+    }
+
+    fn with(object: CodeObject) -> Self {
+        Self {
+            memory: Memory::new(7, 1 << 34),
+            object: Arc::new(object),
+            checks: Checks::ALL,
+            limits: Limits { threads: 2, budget: 1 << 32 },
+        }
+    }
+
+    pub fn buffer(&self, bytes: usize) -> u64 {
+        self.memory.allocate(bytes as u64, AllocationKind::Device, None).unwrap()
+    }
+
+    pub fn upload<T: NoUninit>(&self, data: &[T]) -> u64 {
+        let bytes = bytemuck::cast_slice(data);
+        let address = self.buffer(bytes.len());
+        self.memory.write(address, bytes).unwrap();
+        address
+    }
+
+    pub fn download<T: bytemuck::AnyBitPattern + NoUninit>(&self, address: u64, count: usize) -> Vec<T> {
+        let mut out = vec![<T as bytemuck::Zeroable>::zeroed(); count];
+        self.memory.read(address, bytemuck::cast_slice_mut(&mut out), true).unwrap();
+        out
+    }
+
+    pub fn arguments(&self, kernel: &str) -> Arguments {
+        let kernel = self.object.kernel(kernel).unwrap();
+        let (hidden, explicit): (Vec<_>, Vec<_>) = kernel.arguments.iter().partition(|a| a.kind.is_hidden());
+        let offsets: Vec<usize> = explicit.iter().map(|argument| argument.offset as usize).collect();
+        Arguments {
+            bytes: vec![0; kernel.kernarg_size as usize],
+            offsets: offsets.into_iter(),
+            hidden: hidden.iter().map(|argument| (argument.kind.to_string(), argument.offset as usize)).collect(),
+        }
+    }
+
+    pub fn run(
+        &self,
+        kernel: &str,
+        grid: [u32; 3],
+        block: [u32; 3],
+        arguments: &Arguments,
+    ) -> Result<Counters, Box<Report>> {
+        let kernarg = arguments.finish(grid, block);
+        let address = self.memory.allocate(kernarg.len() as u64, AllocationKind::Kernarg, None).unwrap();
+        self.memory.write(address, &kernarg).unwrap();
+        let kernel = LoadedKernel::new(Arc::clone(&self.object), kernel, 0x1000).unwrap();
+        let dispatch = Dispatch {
+            kernel: Arc::new(kernel),
+            grid,
+            block,
+            dynamic_lds: 0,
+            kernarg,
+            kernarg_address: address,
+            site: None,
+        };
+        let memory = self.memory.launch(dispatch.groups(), self.checks);
+        let result = dispatch.kernel.run(&dispatch, &memory, self.limits);
+        self.memory.free(address, None).unwrap();
+        result
+    }
+}

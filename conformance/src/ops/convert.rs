@@ -1,0 +1,177 @@
+//! Cases that all conversions share: `[rows, n]` of one type in, the same shape of another type out, bit for bit.
+//!
+//! An op provides [`Conversion`]: between which types it converts. [`Converted`] makes the family of it.
+
+use std::marker::PhantomData;
+
+use kernels::{DType, Record, Stem, quant};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde::{Deserialize, Serialize};
+
+use super::columns;
+use crate::data::{Operands, Packing, Random};
+use crate::family::Family;
+use crate::name::Kind;
+use crate::trial::{Stop, Trial};
+use crate::weights::{Style, weights};
+
+/// An op that converts a tensor.
+pub trait Conversion: 'static {
+    /// The op.
+    const STEM: Stem;
+
+    /// Pairs of types between which it converts.
+    fn pairs() -> Vec<(DType, DType)>;
+}
+
+/// What distinguishes the cases of a conversion. The format is the quantised side where there is one, else the output's.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    format: DType,
+    kind: Kind,
+    from: DType,
+    to: DType,
+    content: Content,
+    rows: usize,
+    n: usize,
+    packing: Packing,
+    seed: u64,
+}
+
+/// What the input holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Content {
+    /// Values as in a model.
+    Model,
+    /// Few distinct values: ties when rounding, equal magnitudes of either sign.
+    Ties,
+    /// Any bits at all: NaN, infinities, denormals, scales of every size.
+    Bits,
+    /// Zeros of both signs, the smallest and the largest numbers.
+    Extremes,
+}
+
+impl Spec {
+    /// The elements of the input, in row-major order.
+    fn input(&self) -> Vec<u8> {
+        let random = &mut Random::new(self.seed);
+        let count = self.rows * self.n;
+        let len = self.from.bytes_of(count).unwrap_or(0);
+        let mut bytes = vec![0; len];
+        match self.content {
+            _ if self.from == DType::U32 => bytes.fill_with(|| random.bits().to_le_bytes()[0]),
+            Content::Model => return weights(self.from, Style::Model, random, self.rows, self.n),
+            Content::Bits => bytes.fill_with(|| random.bits().to_le_bytes()[0]),
+            Content::Ties if self.from.is_quantised() => {
+                return weights(self.from, Style::Integers, random, self.rows, self.n);
+            }
+            Content::Extremes if self.from.is_quantised() => {
+                bytes.fill([0x00, 0xff, 0x80, 0x7f][self.rows % 4])
+            }
+            Content::Ties | Content::Extremes => {
+                let values: Vec<f32> = (0..count).map(|_| self.value(random)).collect();
+                quant::encode_row(self.from, &values, &mut bytes).expect("plain formats have encoders");
+            }
+        }
+        bytes
+    }
+
+    fn value(&self, random: &mut Random) -> f32 {
+        match self.content {
+            // Odd multiples of half a unit in the last place of f16 and of bf16, and halves of small integers.
+            Content::Ties => {
+                let odd = [4097.0f32, 1.0, 257.0, 3.0, -4099.0, -1.5, 771.0, 0.5, -2.5][random.below(9)];
+                odd * [1.0, 0.5, 2.0, 0.25][random.below(4)]
+            }
+            _ => {
+                let all = [0.0, -0.0, 1e-45, -1e-40, 6e-8, 65504.0, 65520.0, -3.4e38, 3.39e38, 1e-38, 1.0];
+                all[random.below(all.len())]
+            }
+        }
+    }
+}
+
+/// The family of a conversion.
+#[derive(Debug)]
+pub struct Converted<O>(PhantomData<O>);
+
+/// The type after which a conversion's cases are named.
+fn format(from: DType, to: DType) -> DType {
+    if from.is_quantised() { from } else { to }
+}
+
+/// The longer of the two blocks decides which rows are possible.
+fn coarser(from: DType, to: DType) -> DType {
+    if from.block_len() > to.block_len() { from } else { to }
+}
+
+impl<O: Conversion> Family for Converted<O> {
+    const STEM: Stem = O::STEM;
+    type Spec = Spec;
+
+    fn enumerate() -> Vec<Spec> {
+        let mut specs = Vec::new();
+        for (from, to) in O::pairs() {
+            for n in columns(coarser(from, to)) {
+                for rows in [1, 3, 32] {
+                    for packing in [Packing::Dense, Packing::Padded] {
+                        for content in [Content::Model, Content::Ties, Content::Bits, Content::Extremes] {
+                            let kind = match content {
+                                Content::Model | Content::Ties => Kind::Exact,
+                                Content::Bits | Content::Extremes => Kind::Hostile,
+                            };
+                            let seed = (n * 10 + rows) as u64;
+                            specs.push(Spec {
+                                format: format(from, to),
+                                kind,
+                                from,
+                                to,
+                                content,
+                                rows,
+                                n,
+                                packing,
+                                seed,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+        specs
+    }
+
+    fn strategy() -> BoxedStrategy<Spec> {
+        let contents = vec![Content::Model, Content::Ties, Content::Bits, Content::Extremes];
+        (select(O::pairs()), 1usize..20, 1usize..600, select(contents), any::<bool>(), any::<u64>())
+            .prop_map(|((from, to), rows, n, content, padded, seed)| {
+                let n = n.next_multiple_of(coarser(from, to).block_len());
+                let packing = if padded { Packing::Padded } else { Packing::Dense };
+                Spec {
+                    format: format(from, to),
+                    kind: Kind::Exact,
+                    from,
+                    to,
+                    content,
+                    rows,
+                    n,
+                    packing,
+                    seed,
+                }
+            })
+            .boxed()
+    }
+
+    fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
+        let shape = [spec.rows, spec.n];
+        let record = Record::new(O::STEM).bytes("x", spec.from, &shape, &spec.input(), spec.packing).out(
+            "out",
+            spec.to,
+            &shape,
+            spec.packing,
+        );
+        if spec.content == Content::Model { trial.conform_visibly(&record) } else { trial.conform(&record) }
+            .map(drop)
+    }
+}

@@ -1,0 +1,17 @@
+//! Cases of `copy`.
+
+use kernels::{DType, Stem};
+
+use super::convert::Conversion;
+
+/// Cases of `copy`.
+#[derive(Debug)]
+pub struct Copy;
+
+impl Conversion for Copy {
+    const STEM: Stem = Stem::Copy;
+
+    fn pairs() -> Vec<(DType, DType)> {
+        DType::WEIGHTS.into_iter().chain([DType::U32]).map(|dtype| (dtype, dtype)).collect()
+    }
+}

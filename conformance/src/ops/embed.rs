@@ -1,0 +1,116 @@
+//! Cases of `embed`.
+
+use kernels::{Check, DType, Record, Stem};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde::{Deserialize, Serialize};
+
+use super::columns;
+use crate::data::{Operands, Packing, Random};
+use crate::family::Family;
+use crate::name::Kind;
+use crate::trial::{Stop, Trial};
+use crate::weights::{Style, weights};
+
+/// Cases of `embed`.
+#[derive(Debug)]
+pub struct Embed;
+
+/// What distinguishes the cases of `embed`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    format: DType,
+    kind: Kind,
+    ids: Ids,
+    vocab: usize,
+    rows: usize,
+    n: usize,
+    packing: Packing,
+    seed: u64,
+}
+
+/// Which rows are looked up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Ids {
+    /// Any.
+    Random,
+    /// Always the last one, where an address that is too large would first leave the table.
+    Last,
+    /// One more than the last: must be refused.
+    PastTheEnd,
+}
+
+impl Family for Embed {
+    const STEM: Stem = Stem::Embed;
+    type Spec = Spec;
+
+    fn enumerate() -> Vec<Spec> {
+        let mut specs = Vec::new();
+        for format in DType::WEIGHTS {
+            for n in columns(format) {
+                for (rows, vocab) in [(1, 1), (1, 33), (5, 7), (33, 129)] {
+                    for packing in [Packing::Dense, Packing::Padded] {
+                        let seed = (n + rows) as u64;
+                        let base = Spec {
+                            format,
+                            kind: Kind::Exact,
+                            ids: Ids::Random,
+                            vocab,
+                            rows,
+                            n,
+                            packing,
+                            seed,
+                        };
+                        specs.push(base.clone());
+                        specs.push(Spec { kind: Kind::Hostile, ids: Ids::Last, ..base });
+                    }
+                }
+            }
+            let n = columns(format)[0];
+            let seed = 1;
+            let past = Spec {
+                format,
+                kind: Kind::Hostile,
+                ids: Ids::PastTheEnd,
+                vocab: 7,
+                rows: 3,
+                n,
+                packing: Packing::Dense,
+                seed,
+            };
+            specs.push(past);
+        }
+        specs
+    }
+
+    fn strategy() -> BoxedStrategy<Spec> {
+        (select(DType::WEIGHTS.to_vec()), 1usize..200, 1usize..40, 1usize..600, any::<bool>(), any::<u64>())
+            .prop_map(|(format, vocab, rows, n, padded, seed)| {
+                let n = n.next_multiple_of(format.block_len());
+                let packing = if padded { Packing::Padded } else { Packing::Dense };
+                Spec { format, kind: Kind::Exact, ids: Ids::Random, vocab, rows, n, packing, seed }
+            })
+            .boxed()
+    }
+
+    fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
+        let random = &mut Random::new(spec.seed);
+        let table = weights(spec.format, Style::Model, random, spec.vocab, spec.n);
+        let mut id = || match spec.ids {
+            Ids::Random => random.below(spec.vocab),
+            Ids::Last => spec.vocab - 1,
+            Ids::PastTheEnd => spec.vocab,
+        };
+        let ids: Vec<u32> = (0..spec.rows).map(|_| u32::try_from(id()).unwrap_or(u32::MAX)).collect();
+        let record = Record::new(Stem::Embed)
+            .bytes("table", spec.format, &[spec.vocab, spec.n], &table, spec.packing)
+            .indices("ids", &ids)
+            .out("out", DType::F32, &[spec.rows, spec.n], spec.packing);
+        if spec.ids == Ids::PastTheEnd {
+            trial.refused(&record, "ids", Check::Index);
+            return Ok(());
+        }
+        trial.conform_visibly(&record).map(drop)
+    }
+}

@@ -1,0 +1,17 @@
+//! Cases of `quantize`.
+
+use kernels::{DType, Stem};
+
+use super::convert::Conversion;
+
+/// Cases of `quantize`.
+#[derive(Debug)]
+pub struct Quantize;
+
+impl Conversion for Quantize {
+    const STEM: Stem = Stem::Quantize;
+
+    fn pairs() -> Vec<(DType, DType)> {
+        DType::QUANTIZABLE.map(|to| (DType::F32, to)).into()
+    }
+}

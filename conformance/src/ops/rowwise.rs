@@ -1,0 +1,215 @@
+//! Cases that all row-wise ops share: `[rows, n]` in, one result per row out.
+//!
+//! An op provides [`RowWise`]: its variants, and its record for given rows. [`Rows`] makes the family of it: sizes on the
+//! edges, packings, in place or not, distributions, containment of NaN, extremes, row invariance, and the op's own laws.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use kernels::{DType, Record, Stem};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde::{Deserialize, Serialize};
+
+use super::EDGES;
+use crate::data::{Data, Packing, Random};
+use crate::family::Family;
+use crate::name::Kind;
+use crate::trial::{Stop, Trial};
+
+/// A relation between runs, by name.
+pub type Law = (&'static str, fn(&Spec, &mut Trial<'_>) -> Result<(), Stop>);
+
+/// An op that works row by row.
+pub trait RowWise: 'static {
+    /// The op.
+    const STEM: Stem;
+
+    /// Variants of the op, the usual one first; at least one.
+    const VARIANTS: &'static [&'static str];
+
+    /// Whether the op can work in place.
+    const IN_PLACE: bool;
+
+    /// Data for which the result is exact in any implementation.
+    const EXACT: Option<Data> = None;
+
+    /// Whether a result of zeros is always wrong.
+    const VISIBLE: bool = true;
+
+    /// Laws besides row invariance.
+    const LAWS: &'static [Law] = &[];
+
+    /// The op on rows `rows` of `x`, which holds all rows of the case.
+    fn record(spec: &Spec, x: &[f32], rows: Range<usize>) -> Record;
+}
+
+/// What distinguishes the cases of a row-wise op.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    format: DType,
+    kind: Kind,
+    topic: String,
+    /// One of the op's variants.
+    pub variant: String,
+    /// Rows.
+    pub rows: usize,
+    /// Columns.
+    pub n: usize,
+    data: Data,
+    /// Where the tensors lie in their buffers.
+    pub packing: Packing,
+    /// Whether the first operand is the output.
+    pub in_place: bool,
+    /// Seed of the data.
+    pub seed: u64,
+}
+
+impl Spec {
+    /// The first operand.
+    pub fn x(&self) -> Vec<f32> {
+        self.data.values(&mut Random::new(self.seed), self.rows, self.n)
+    }
+
+    /// Rows `rows` of a further operand of the same shape as the first, with its own data.
+    pub fn other(&self, rows: Range<usize>) -> Vec<f32> {
+        let all = self.data.values(&mut Random::new(self.seed ^ 0x07e5), self.rows, self.n);
+        all[rows.start * self.n..rows.end * self.n].to_vec()
+    }
+
+    /// A single row of `n`, with its own data.
+    pub fn row(&self) -> Vec<f32> {
+        self.data.values(&mut Random::new(self.seed ^ 0x5eed), 1, self.n)
+    }
+
+    /// The same case with another variant.
+    #[must_use]
+    pub fn with_variant(&self, variant: &str) -> Self {
+        Spec { variant: variant.into(), ..self.clone() }
+    }
+
+    /// The number in the variant `{prefix}{number}`; NaN, which every op refuses, where there is none.
+    pub fn number(&self, prefix: &str) -> f32 {
+        self.variant.strip_prefix(prefix).and_then(|number| number.parse().ok()).unwrap_or(f32::NAN)
+    }
+
+    /// The part of `x` that belongs to `rows`.
+    pub fn part<'x>(&self, x: &'x [f32], rows: &Range<usize>) -> &'x [f32] {
+        &x[rows.start * self.n..rows.end * self.n]
+    }
+}
+
+/// Puts a NaN into the second row, an infinity into the fourth and the other into the fifth, where there are such rows.
+pub fn spoil(x: &mut [f32], n: usize) {
+    let places = [(n + n / 2, f32::NAN), (3 * n, f32::INFINITY), (4 * n + n - 1, f32::NEG_INFINITY)];
+    for (at, value) in places {
+        if let Some(element) = x.get_mut(at) {
+            *element = value;
+        }
+    }
+}
+
+/// The family of a row-wise op.
+#[derive(Debug)]
+pub struct Rows<O>(PhantomData<O>);
+
+impl<O: RowWise> Family for Rows<O> {
+    const STEM: Stem = O::STEM;
+    type Spec = Spec;
+
+    fn enumerate() -> Vec<Spec> {
+        let plain = Spec {
+            format: DType::F32,
+            kind: Kind::Bounded,
+            topic: "values".into(),
+            variant: O::VARIANTS[0].into(),
+            rows: 3,
+            n: 64,
+            data: Data::Gauss,
+            packing: Packing::Dense,
+            in_place: false,
+            seed: 1,
+        };
+        let mut specs = Vec::new();
+        for n in EDGES.into_iter().chain([255, 257, 1024, 2049]) {
+            for (turn, rows) in [1, 2, 5, 33].into_iter().enumerate() {
+                for packing in [Packing::Dense, Packing::Padded] {
+                    for in_place in [false, true] {
+                        if in_place && !O::IN_PLACE {
+                            continue;
+                        }
+                        let variant = O::VARIANTS[(turn + n) % O::VARIANTS.len()].to_owned();
+                        let seed = (n * 100 + rows) as u64;
+                        let base = Spec { n, rows, packing, in_place, variant, seed, ..plain.clone() };
+                        specs.extend(Data::RANDOM.map(|data| Spec { data, ..base.clone() }));
+                        let exact = O::EXACT.map(|data| Spec { kind: Kind::Exact, data, ..base.clone() });
+                        specs.extend(exact);
+                    }
+                }
+            }
+            for variant in O::VARIANTS {
+                let many = Spec { n, rows: 5, variant: (*variant).into(), ..plain.clone() };
+                specs.push(many.clone());
+                for topic in ["containment", "extremes"] {
+                    specs.push(Spec { kind: Kind::Hostile, topic: topic.into(), ..many.clone() });
+                }
+                let laws = std::iter::once("row_invariance").chain(O::LAWS.iter().map(|(name, _)| *name));
+                specs.extend(laws.map(|law| Spec { kind: Kind::Law, topic: law.into(), ..many.clone() }));
+            }
+        }
+        specs.dedup();
+        specs
+    }
+
+    fn strategy() -> BoxedStrategy<Spec> {
+        let choices =
+            (select(O::VARIANTS.to_vec()), select(Data::RANDOM.to_vec()), any::<bool>(), any::<bool>());
+        (1usize..40, 1usize..1500, choices, any::<u64>())
+            .prop_map(|(rows, n, (variant, data, padded, in_place), seed)| Spec {
+                format: DType::F32,
+                kind: Kind::Bounded,
+                topic: "values".into(),
+                variant: variant.into(),
+                rows,
+                n,
+                data,
+                packing: if padded { Packing::Padded } else { Packing::Dense },
+                in_place: in_place && O::IN_PLACE,
+                seed,
+            })
+            .boxed()
+    }
+
+    fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
+        let record = |x: &[f32]| O::record(spec, x, 0..spec.rows);
+        let mut x = spec.x();
+        match spec.topic.as_str() {
+            "values" if spec.kind == Kind::Exact => trial.conform_exactly(&record(&x)).map(drop),
+            "values" if O::VISIBLE => trial.conform_visibly(&record(&x)).map(drop),
+            "values" => trial.conform(&record(&x)).map(drop),
+            "containment" => {
+                spoil(&mut x, spec.n);
+                trial.conform(&record(&x)).map(drop)
+            }
+            "extremes" => {
+                for (values, factor) in x.chunks_mut(spec.n).zip([0.0f32, 1e-30, 1e-41, 1e15, 1.0]) {
+                    values.iter_mut().for_each(|v| *v *= factor);
+                }
+                trial.conform(&record(&x)).map(drop)
+            }
+            "row_invariance" => {
+                let whole = trial.outputs(&record(&x))?;
+                let per_row = whole[0].2.len() / spec.rows;
+                for (row, together) in whole[0].2.chunks(per_row).enumerate() {
+                    let alone = trial.outputs(&O::record(spec, &x, row..row + 1))?;
+                    trial.same_bits(&format!("row invariance, row {row}"), together, &alone[0].2);
+                }
+                Ok(())
+            }
+            topic => match O::LAWS.iter().find(|(name, _)| *name == topic) {
+                Some((_, law)) => law(spec, trial),
+                None => Err(Stop::Unsupported(format!("{} has no topic '{topic}'", O::STEM))),
+            },
+        }
+    }
+}

@@ -1,0 +1,83 @@
+"""Makes golden/attention/attention.safetensors with numpy in extended precision; gguf encodes and decodes q8_0.
+
+Run from the top of the repository: PYTHONPATH=golden python golden/attention/make.py
+"""
+
+import numpy as np
+from capsule import Case, write
+from gguf.constants import GGMLQuantizationType
+from gguf.quants import dequantize, quantize
+
+SEED = 20_006
+
+
+def attention(q, k, v, seqs, positions, scale, window, softcap):
+    """With a mask over all slots and with the cached heads repeated, as a framework would do it."""
+    heads, slots = q.shape[1], k.shape[1]
+    repeat = heads // k.shape[2]
+    keys = np.repeat(k[seqs].astype(np.longdouble), repeat, axis=2)  # [rows, slots, heads, dim]
+    values = np.repeat(v[seqs].astype(np.longdouble), repeat, axis=2)
+    age = np.asarray(positions)[:, None] - np.arange(slots)[None, :]
+    visible = (age >= 0) & (age < (window or slots))
+    keys, values = (np.where(visible[:, :, None, None], x, 0) for x in (keys, values))
+    scores = np.einsum("rhd,rshd->rhs", q.astype(np.longdouble), keys) * np.longdouble(np.float32(scale))
+    if softcap is not None:
+        cap = np.longdouble(np.float32(softcap))
+        scores = cap * np.tanh(scores / cap)
+    scores = np.where(visible[:, None, :], scores, -np.inf)
+    weights = np.exp(scores - np.logaddexp.reduce(scores, axis=-1, keepdims=True))
+    return np.einsum("rhs,rshd->rhd", weights, values)
+
+
+def stored(values, dtype):
+    """What the cache holds, and what it decodes to."""
+    if dtype == "q8_0":
+        blocks = quantize(values, GGMLQuantizationType.Q8_0)
+        return blocks, dequantize(blocks, GGMLQuantizationType.Q8_0)
+    held = values.astype({"f32": np.float32, "f16": np.float16}[dtype])
+    return held, held.astype(np.float32)
+
+
+def case(rng, name, heads, cache, rows, dtypes=("f32", "f32"), scale=None, window=None, softcap=None, spread=1.0, unseen=None):
+    """`rows` is a list of (sequence, position), `cache` the shape [seqs, slots, kv_heads, dim]; `unseen` fills what no row sees."""
+    seqs, positions = (list(column) for column in zip(*rows))
+    scale = float(np.float32(cache[3] ** -0.5 if scale is None else scale))
+    q = (rng.standard_normal((len(rows), heads, cache[3])) * spread).astype(np.float32)
+    made = Case(name, "attention", scale=scale, window=window, softcap=softcap).input("q", q)
+    decoded = []
+    for operand, dtype in zip(["k_cache", "v_cache"], dtypes):
+        values = (rng.standard_normal(cache) * spread).astype(np.float32)
+        if unseen is not None:
+            hidden = np.ones(cache[:2], bool)
+            for seq, position in rows:
+                hidden[seq, max(0, position + 1 - (window or position + 1)) : position + 1] = False
+            values[hidden] = unseen
+        held, values = stored(values, dtype)
+        made.input(operand, held, dtype=dtype, shape=cache)
+        decoded.append(values)
+    made.indices("seqs", seqs).indices("positions", positions)
+    return made.output("out", attention(q, *decoded, seqs, positions, scale, window, softcap))
+
+
+def cases(rng):
+    whole = [(0, p) for p in range(6)]
+    yield case(rng, "first token", 2, (1, 4, 2, 8), [(0, 0)])
+    yield case(rng, "decode,last slot", 4, (1, 33, 2, 32), [(0, 32)])
+    yield case(rng, "prefill", 3, (1, 6, 3, 16), whole)
+    yield case(rng, "chunk", 4, (1, 12, 1, 16), [(0, 7), (0, 8), (0, 9)])
+    yield case(rng, "sequences", 4, (3, 9, 2, 8), [(2, 3), (0, 8), (2, 4), (1, 0)])
+    yield case(rng, "odd head", 5, (1, 5, 5, 7), [(0, 4)])
+    yield case(rng, "window=3", 2, (1, 6, 1, 16), whole, window=3)
+    yield case(rng, "window=1", 2, (1, 6, 1, 16), whole, window=1)
+    yield case(rng, "window=100", 2, (1, 6, 2, 16), whole, window=100)
+    yield case(rng, "softcap=50", 4, (1, 10, 2, 16), [(0, 9)], softcap=50.0, spread=3.0)
+    yield case(rng, "softcap=2,window=4", 4, (2, 10, 2, 16), [(0, 9), (1, 5)], softcap=2.0, window=4, spread=3.0)
+    yield case(rng, "scale=0", 2, (1, 8, 2, 8), [(0, 7)], scale=0.0)
+    yield case(rng, "sharp", 2, (1, 24, 1, 32), [(0, 23)], scale=1.0, spread=6.0)
+    for dtypes in [("f16", "f16"), ("q8_0", "q8_0"), ("q8_0", "f16"), ("f16", "f32")]:
+        yield case(rng, "k={},v={}".format(*dtypes), 4, (1, 14, 2, 64), [(0, 12), (0, 13)], dtypes=dtypes)
+    yield case(rng, "nan unseen", 2, (2, 8, 1, 8), [(0, 5), (1, 2)], window=2, unseen=np.nan)
+    yield case(rng, "infinity unseen,f16", 2, (2, 8, 1, 8), [(0, 3)], dtypes=("f16", "f16"), unseen=np.inf)
+
+
+write("golden/attention/attention.safetensors", SEED, list(cases(np.random.default_rng(SEED))), ["gguf"])
