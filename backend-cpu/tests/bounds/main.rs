@@ -9,6 +9,7 @@ mod correctly_rounded;
 mod gelu_mul;
 mod matmul;
 mod rms_norm;
+mod rope;
 mod silu_mul;
 mod softmax;
 

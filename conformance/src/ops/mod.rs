@@ -3,6 +3,8 @@
 
 pub mod add;
 pub mod argmax;
+pub mod attention;
+pub mod cache;
 pub mod cast;
 pub mod convert;
 pub mod copy;
@@ -10,10 +12,12 @@ pub mod dequantize;
 pub mod embed;
 pub mod fill;
 pub mod gelu_mul;
+pub mod kv_write;
 pub mod matmul;
 pub mod mul;
 pub mod quantize;
 pub mod rms_norm;
+pub mod rope;
 pub mod rowwise;
 pub mod scale;
 pub mod silu_mul;
@@ -30,6 +34,9 @@ pub static FAMILIES: &[&dyn Cases] = &[
     &Of::<embed::Embed>::new(),
     &Of::<Rows<rms_norm::RmsNorm>>::new(),
     &Of::<matmul::Matmul>::new(),
+    &Of::<rope::Rope>::new(),
+    &Of::<kv_write::KvWrite>::new(),
+    &Of::<attention::Attention>::new(),
     &Of::<Rows<softmax::Softmax>>::new(),
     &Of::<Rows<silu_mul::SiluMul>>::new(),
     &Of::<Rows<gelu_mul::GeluMul>>::new(),

@@ -2,16 +2,17 @@
 //!
 //! # Formula
 //!
-//! Row `r` at position `p = positions[r]` of sequence `seqs[r]` sees the slots `j` from `max(0, p − window + 1)` to `p`, both included, of that
-//! sequence. Query head `h` reads the cached head `g = h / (heads/kv_heads)`. With `kⱼ`, `vⱼ` the key and value in slot `j`, head `g`:
+//! Row `r` at position `p = positions[r]` of sequence `seqs[r]` sees the slots `j` from
+//! `max(0, p − window + 1)` to `p`, both included, of that sequence. Query head `h` reads the cached head
+//! `g = h / (heads/kv_heads)`. With `kⱼ`, `vⱼ` the key and value in slot `j`, head `g`:
 //!
 //! * score `sⱼ = scale·Σ_d q[r, h, d]·kⱼ[d]`
 //! * capped `zⱼ = c·tanh(sⱼ/c)` with `softcap = c`, otherwise `zⱼ = sⱼ`
 //! * weight `pⱼ = exp(zⱼ − max_i zᵢ)`
 //! * `out[r, h, d] = Σⱼ pⱼ·vⱼ[d] / Σⱼ pⱼ`
 //!
-//! Decoding, prefill and chunked prefill are the same op: the positions alone say what a row sees. A row's own token must be in
-//! the cache before ([`kv_write`](super::kv_write)).
+//! Decoding, prefill and chunked prefill are the same op: the positions alone say what a row sees. A row's
+//! own token must be in the cache before ([`kv_write`](super::kv_write)).
 //!
 //! # Operands
 //!
@@ -28,69 +29,79 @@
 //!
 //! # Errors
 //!
-//! `out` not shaped as `q`; `v_cache` not as `k_cache`; another `head_dim` in the cache; `heads` no multiple of `kv_heads`; a sequence or
-//! position past the end of the cache; `scale` not finite; `window` 0; `softcap` NaN, infinite, zero or negative.
+//! `out` not shaped as `q`; `v_cache` not as `k_cache`; another `head_dim` in the cache; `heads` no multiple
+//! of `kv_heads`; a sequence or position past the end of the cache; `scale` not finite; `window` 0; `softcap`
+//! NaN, infinite, zero or negative.
 //!
 //! # Bound
 //!
-//! Errors are added up to first order, with the remainder by the two facts of [`softmax`](super::softmax). `D = head_dim`, `n` is the number
-//! of slots seen, `f` the error of a function, `wⱼ = pⱼ/Σp` the exact weights.
+//! Errors are added up to first order, with the remainder by the two facts of [`softmax`](super::softmax).
+//! `D = head_dim`, `n` is the number of slots seen, `f` the error of a function, `wⱼ = pⱼ/Σp` the exact
+//! weights.
 //!
-//! **The score.** Let `σⱼ = |scale|·Σ|q·kⱼ|`. A term of the dot product passes through its own product, `d(D)` additions, a product with the scale of a
-//! quantised block where that is factored out, one with `scale` and one with `log₂e` or `1/c`: the score is off by at most `A·σⱼ` with
-//! `A = γ(d(D) + 4)`, and `f` more with a cap, for the quotient. (`activations` is about [`matmul`](super::matmul): a query is not rounded
-//! to 8 bits here.)
+//! **The score.** Let `σⱼ = |scale|·Σ|q·kⱼ|`. A term of the dot product passes through its own product,
+//! `d(D)` additions, a product with the scale of a quantised block where that is factored out, one with
+//! `scale` and one with `log₂e` or `1/c`: the score is off by at most `A·σⱼ` with `A = γ(d(D) + 4)`, and `f`
+//! more with a cap, for the quotient. (`activations` is about [`matmul`](super::matmul): a query is not
+//! rounded to 8 bits here.)
 //!
-//! **The cap.** `c·tanh(s/c)` never amplifies an error and adds `f + γ(1)` relative to `|zⱼ|`. Where the cap has bent a score over, it damps: for
-//! `σⱼ ≤ 8|sⱼ|` an error of `A·σⱼ ≤ |sⱼ|/2` meets a slope of at most `1/cosh²(|sⱼ|/2c) ≤ 4·exp(−|sⱼ|/c)`, so `σⱼ` may be
-//! multiplied by that.
+//! **The cap.** `c·tanh(s/c)` never amplifies an error and adds `f + γ(1)` relative to `|zⱼ|`. Where the cap
+//! has bent a score over, it damps: for `σⱼ ≤ 8|sⱼ|` an error of `A·σⱼ ≤ |sⱼ|/2` meets a slope of at most
+//! `1/cosh²(|sⱼ|/2c) ≤ 4·exp(−|sⱼ|/c)`, so `σⱼ` may be multiplied by that.
 //!
-//! **The exponent.** Let `aⱼ = zⱼ − max z` and `rⱼ = |zⱼ| + |aⱼ|`. Subtraction, the error of `log₂e`, and the rounding of a part's logarithm (below) are relative to
-//! `rⱼ`: `B·rⱼ`, `B = γ(4)`, and `f + γ(1)` more with a cap. As in softmax, the arguments of successive rescalings add up to `aⱼ`.
+//! **The exponent.** Let `aⱼ = zⱼ − max z` and `rⱼ = |zⱼ| + |aⱼ|`. Subtraction, the error of `log₂e`, and the
+//! rounding of a part's logarithm (below) are relative to `rⱼ`: `B·rⱼ`, `B = γ(4)`, and `f + γ(1)` more with
+//! a cap. As in softmax, the arguments of successive rescalings add up to `aⱼ`.
 //!
-//! **The sums.** `Σ pⱼ` and `Σ pⱼ·vⱼ` may be online: each of the `d(n)` steps is a rescaling by `exp(m_old − m_new)` and an addition, together
-//! `γ(d(n))·(2 + f/u)`. A cache that is split among workers adds no more steps than `d(n)` counts, as each joining of parts is an addition
-//! with its rescaling. Besides come the weight's own `exp`, its product with `v`, the division (before or after the
-//! sum) and, where parts are divided by their sums and joined by logarithms, one more division, two products, and the
-//! error of `ln Σ ≤ ln n`. All of that is common to all keys:
+//! **The sums.** `Σ pⱼ` and `Σ pⱼ·vⱼ` may be online: each of the `d(n)` steps is a rescaling by
+//! `exp(m_old − m_new)` and an addition, together `γ(d(n))·(2 + f/u)`. A cache that is split among workers
+//! adds no more steps than `d(n)` counts, as each joining of parts is an addition with its rescaling. Besides
+//! come the weight's own `exp`, its product with `v`, the division (before or after the sum) and, where parts
+//! are divided by their sums and joined by logarithms, one more division, two products, and the error of
+//! `ln Σ ≤ ln n`. All of that is common to all keys:
 //!
 //! `C = γ(d(n))·(2 + f/u) + 3f + γ(4) + (γ(2) + f)·ln n`
 //!
-//! **Together.** A term of either sum is off by the relative `Λⱼ = A·σⱼ + B·rⱼ + C` to first order. Nothing is assumed
-//! to cancel between numerator and denominator, which may come from different passes:
+//! **Together.** A term of either sum is off by the relative `Λⱼ = A·σⱼ + B·rⱼ + C` to first order. Nothing
+//! is assumed to cancel between numerator and denominator, which may come from different passes:
 //!
 //! `|error| ≤ (Σ wⱼ·Λⱼ·|vⱼ| + |y|·Σ wⱼ·Λⱼ + lost) / (1 − 2·max Λ) + store(y)`
 //!
-//! where `1 − 2·max Λ` holds the remainder `1 − Λ` of the terms and `1 − Λ/(1 − Λ)` of the denominator. The element carries the
-//! weighted means of `|v|`, `σ·|v|`, `r·|v|`, `σ` and `r`.
+//! where `1 − 2·max Λ` holds the remainder `1 − Λ` of the terms and `1 − Λ/(1 − Λ)` of the denominator. The
+//! element carries the weighted means of `|v|`, `σ·|v|`, `r·|v|`, `σ` and `r`.
 //!
-//! **Underflow.** A product of the dot product, a scaled query, a scaled sum that is subnormal loses η: the score loses at most `η·(Σ|kⱼ| + (1 + |scale|)·(D + 4))`,
-//! which joins `C`. An `exp` may flush to 0 below the smallest normal `η₀`: `lost = (2η₀ + e^−150)·(Σ|vⱼ| + |y|·n) + 8n·η`, in which the last
-//! term is of products with `v`, and `e^−150` of far keys:
+//! **Underflow.** A product of the dot product, a scaled query, a scaled sum that is subnormal loses η: the
+//! score loses at most `η·(Σ|kⱼ| + (1 + |scale|)·(D + 4))`, which joins `C`. An `exp` may flush to 0 below
+//! the smallest normal `η₀`: `lost = (2η₀ + e^−150)·(Σ|vⱼ| + |y|·n) + 8n·η`, in which the last term is of
+//! products with `v`, and `e^−150` of far keys:
 //!
-//! **Far keys.** A key with `aⱼ < −200`, `σⱼ ≤ 8|aⱼ|` and `|zⱼ| ≤ 8|aⱼ|` has `A·σⱼ + B·rⱼ ≤ (8A + 9B)·|aⱼ| ≤ |aⱼ|/4`, so its weight as computed is below `e^−150`. It is left out of the
-//! means and of `max Λ`. The bound is infinite for an accumulator so coarse that `8A + 9B > 1/4`.
+//! **Far keys.** A key with `aⱼ < −200`, `σⱼ ≤ 8|aⱼ|` and `|zⱼ| ≤ 8|aⱼ|` has
+//! `A·σⱼ + B·rⱼ ≤ (8A + 9B)·|aⱼ| ≤ |aⱼ|/4`, so its weight as computed is below `e^−150`. It is left out of
+//! the means and of `max Λ`. The bound is infinite for an accumulator so coarse that `8A + 9B > 1/4`.
 //!
 //! # Edge cases
 //!
-//! * A slot that a row does not see is not read on its behalf: whatever it holds, NaN and infinities included, is nowhere in the
-//!   row's result. A weight of 0 times a NaN is not a mask.
-//! * A NaN in `q` makes its row and head NaN; one in a seen `k` those rows and heads that see it; one in a seen `v` that column of them,
-//!   however small the weight.
-//! * A score of +∞ makes its row and head NaN (`∞ − ∞`). A score of −∞ has weight 0 while another key's score is finite, and NaN
-//!   results where all are −∞. With a cap, infinite scores are `±c`.
-//! * An infinity in a seen `v` makes its column infinite, NaN where both signs meet. Unspecified where the weight underflows in the
-//!   accumulator (`0·∞`).
+//! * A slot that a row does not see is not read on its behalf: whatever it holds, NaN and infinities
+//!   included, is nowhere in the row's result. A weight of 0 times a NaN is not a mask.
+//! * A NaN in `q` makes its row and head NaN; one in a seen `k` those rows and heads that see it; one in a
+//!   seen `v` that column of them, however small the weight.
+//! * A score of +∞ makes its row and head NaN (`∞ − ∞`). A score of −∞ has weight 0 while another key's score
+//!   is finite, and NaN results where all are −∞. With a cap, infinite scores are `±c`.
+//! * An infinity in a seen `v` makes its column infinite, NaN where both signs meet. Unspecified where the
+//!   weight underflows in the accumulator (`0·∞`).
 //! * Position 0, or `window = 1`: one key, the result is its value.
 //! * A window larger than `p + 1` sees everything from slot 0.
-//! * Sums of `|q·k|`, scaled or not, or of `p·|v|`, beyond a quarter of the accumulator's range are unspecified; the bound is infinite there.
-//! * Laws: the result of a row does not depend on the other rows (chunked = whole, prefill = decode one by one); it lies between the
-//!   smallest and the largest value seen; `kv_heads < heads` equals each cached head repeated `heads/kv_heads` times.
+//! * Sums of `|q·k|`, scaled or not, or of `p·|v|`, beyond a quarter of the accumulator's range are
+//!   unspecified; the bound is infinite there.
+//! * Laws: the result of a row does not depend on the other rows (chunked = whole, prefill = decode one by
+//!   one); it lies between the smallest and the largest value seen; `kv_heads < heads` equals each cached
+//!   head repeated `heads/kv_heads` times.
 //!
 //! # References
 //!
-//! Vaswani et al., *Attention Is All You Need* (2017); Ainslie et al., *GQA* (2023); Dao et al., *Fast and Memory-Efficient Exact
-//! Attention* (2022), for the online sums; Gemma 2's report (2024) for the cap. ggml's `GGML_OP_FLASH_ATTN_EXT` with a causal mask and no slope is the same formula.
+//! Vaswani et al., *Attention Is All You Need* (2017); Ainslie et al., *GQA* (2023); Dao et al., *Fast and
+//! Memory-Efficient Exact Attention* (2022), for the online sums; Gemma 2's report (2024) for the cap. ggml's
+//! `GGML_OP_FLASH_ATTN_EXT` with a causal mask and no slope is the same formula.
 
 use super::softmax::{FAR_WEIGHT, online_sum, smallest_normal};
 use super::{Checker, operands};

@@ -2,10 +2,11 @@
 //!
 //! # Formula
 //!
-//! `k_cache[seqs[r], positions[r], h, ·] = encode(k[r, h, ·])` for every row `r` and head `h`, and the same for `v`.
+//! `k_cache[seqs[r], positions[r], h, ·] = encode(k[r, h, ·])` for every row `r` and head `h`, and the same
+//! for `v`.
 //!
-//! `encode` is that of the cache's type: the f32 itself; the nearest f16, ties to even; or blocks of [`q8_0`](crate::quant::q8_0)
-//! along the head. The op is bitwise.
+//! `encode` is that of the cache's type: the f32 itself; the nearest f16, ties to even; or blocks of
+//! [`q8_0`](crate::quant::q8_0) along the head. The op is bitwise.
 //!
 //! # Operands
 //!
@@ -16,13 +17,14 @@
 //! | `positions` | u32 | `[rows]` | each below the slots of the cache |
 //! | `k_cache`, `v_cache` | f32, f16 or `q8_0` | `[seqs, slots, kv_heads, head_dim]` | of one shape, each of its own type |
 //!
-//! The slot of a token is its position in its sequence. A `q8_0` cache needs a `head_dim` that is a multiple of 32; a block
-//! never spans two heads.
+//! The slot of a token is its position in its sequence. A `q8_0` cache needs a `head_dim` that is a multiple
+//! of 32; a block never spans two heads.
 //!
 //! # Errors
 //!
-//! `v` not shaped as `k`, or `v_cache` not as `k_cache`; heads or `head_dim` of the cache other than those of `k`; a sequence or a
-//! position past the end of the cache; two rows with the same slot of the same sequence, whose order would decide.
+//! `v` not shaped as `k`, or `v_cache` not as `k_cache`; heads or `head_dim` of the cache other than those of
+//! `k`; a sequence or a position past the end of the cache; two rows with the same slot of the same sequence,
+//! whose order would decide.
 //!
 //! # Bound
 //!
@@ -30,10 +32,11 @@
 //!
 //! # Edge cases
 //!
-//! * Slots that no row names keep their bytes. So does padding between slots, heads and sequences of a strided cache.
+//! * Slots that no row names keep their bytes. So does padding between slots, heads and sequences of a
+//!   strided cache.
 //! * f16: magnitudes from 65520 on become infinite; subnormals are kept; a NaN stays a NaN.
-//! * `q8_0`: a head of zeros has scale 0 and codes 0. NaN and infinities are encoded as the format's page says, and stay
-//!   in their block.
+//! * `q8_0`: a head of zeros has scale 0 and codes 0. NaN and infinities are encoded as the format's page
+//!   says, and stay in their block.
 //! * Rows may come in any order and belong to any mixture of sequences.
 //!
 //! # References

@@ -4,7 +4,8 @@
 //!
 //! `out[r, i] = exp(t[r, i] − m[r]) / Σ_j exp(t[r, j] − m[r])` with `t = scale·x` and `m[r] = max_j t[r, j]`.
 //!
-//! The subtraction changes nothing in exact arithmetic. It keeps `exp` from overflowing, and is part of the op.
+//! The subtraction changes nothing in exact arithmetic. It keeps `exp` from overflowing, and is part of the
+//! op.
 //!
 //! # Operands
 //!
@@ -20,51 +21,56 @@
 //!
 //! # Bound
 //!
-//! Two facts are used throughout, here and in [`attention`](super::attention). If `|xᵢ| ≤ eᵢ` and `Λ = Σ eᵢ < 1`, then a
-//! product of factors `(1 + xᵢ)` and `1/(1 + xᵢ)` is `1 + η` with `|η| ≤ Λ/(1 − Λ)`; and so is one that also contains factors
-//! `exp(xᵢ)`, for `exp(e) ≤ 1/(1 − e)`. So errors are added up to first order and the remainder is a division by `1 − Λ`.
+//! Two facts are used throughout, here and in [`attention`](super::attention). If `|xᵢ| ≤ eᵢ` and
+//! `Λ = Σ eᵢ < 1`, then a product of factors `(1 + xᵢ)` and `1/(1 + xᵢ)` is `1 + η` with `|η| ≤ Λ/(1 − Λ)`;
+//! and so is one that also contains factors `exp(xᵢ)`, for `exp(e) ≤ 1/(1 − e)`. So errors are added up to
+//! first order and the remainder is a division by `1 − Λ`.
 //!
-//! **The argument.** Let `aⱼ = tⱼ − m`. It is formed from `tⱼ`, which costs the product with `scale` and, where `exp` is computed as a power
-//! of two, one with `log₂e`: `2u·|tⱼ|`. The constant's own error and the subtraction are relative to the difference: `2u·|aⱼ|`.
-//! Subtracting before scaling, or fusing the two, costs less. The error of `m` is the same for all terms and
-//! cancels in the quotient. Together `2u·(|tⱼ| + |aⱼ|)` and higher orders: at most `εⱼ = γ(3)·(|tⱼ| + |aⱼ|)`.
+//! **The argument.** Let `aⱼ = tⱼ − m`. It is formed from `tⱼ`, which costs the product with `scale` and,
+//! where `exp` is computed as a power of two, one with `log₂e`: `2u·|tⱼ|`. The constant's own error and the
+//! subtraction are relative to the difference: `2u·|aⱼ|`. Subtracting before scaling, or fusing the two,
+//! costs less. The error of `m` is the same for all terms and cancels in the quotient. Together
+//! `2u·(|tⱼ| + |aⱼ|)` and higher orders: at most `εⱼ = γ(3)·(|tⱼ| + |aⱼ|)`.
 //!
-//! **The sum.** `S = Σ exp(aⱼ)`, at least 1. Each term has the relative error `εⱼ + f`. An online sum, which learns the
-//! maximum on the way, multiplies what it has by `exp(m_old − m_new)` at each addition: one addition, one product
-//! and one `exp` per step, `d(n)` steps: `γ(d(n))·(2 + f/u)`. The arguments of the successive rescalings have one
-//! sign and add up to `aⱼ`, so `εⱼ` covers their subtractions. With the weights `yⱼ` the relative error of the sum is at most
+//! **The sum.** `S = Σ exp(aⱼ)`, at least 1. Each term has the relative error `εⱼ + f`. An online sum, which
+//! learns the maximum on the way, multiplies what it has by `exp(m_old − m_new)` at each addition: one
+//! addition, one product and one `exp` per step, `d(n)` steps: `γ(d(n))·(2 + f/u)`. The arguments of the
+//! successive rescalings have one sign and add up to `aⱼ`, so `εⱼ` covers their subtractions. With the
+//! weights `yⱼ` the relative error of the sum is at most
 //!
 //! `σ = ε̄/(1 − ε_max) + f + γ(d(n))·(2 + f/u)`, `ε̄ = Σ yⱼ·εⱼ`.
 //!
-//! **The quotient.** The numerator is `exp`, perhaps relative to a block's maximum and then rescaled once, times
-//! the reciprocal of the sum: three functions and three products, `ν = εᵢ + 3f + γ(3)`. Therefore
+//! **The quotient.** The numerator is `exp`, perhaps relative to a block's maximum and then rescaled once,
+//! times the reciprocal of the sum: three functions and three products, `ν = εᵢ + 3f + γ(3)`. Therefore
 //!
 //! `|error| ≤ (y·(ν + σ) + lost)/(1 − ν − σ) + store(y)`
 //!
 //! and infinite where `ν + σ` or `ε_max` reaches 1, which takes logits in the millions.
 //!
-//! **Underflow.** An `exp` whose result is subnormal may give 0: vector units flush there, so `function_ulps` is not asked to hold.
-//! With `η₀` the smallest normal number this loses `η₀` of the numerator, and of each term of the sum:
-//! `lost = 2η₀·(1 + y·n·d(n))`, in which the factor 2 holds what the roundings of subnormal products add.
+//! **Underflow.** An `exp` whose result is subnormal may give 0: vector units flush there, so `function_ulps`
+//! is not asked to hold. With `η₀` the smallest normal number this loses `η₀` of the numerator, and of each
+//! term of the sum: `lost = 2η₀·(1 + y·n·d(n))`, in which the factor 2 holds what the roundings of subnormal
+//! products add.
 //!
-//! **Far logits.** A logit with `aⱼ < −200` and `|tⱼ| ≤ 3·|aⱼ|`, as masks with `−10⁹` make them, has `εⱼ ≤ |aⱼ|/4` in every format, so its
-//! weight as computed is below `e^−150`. Its own bound is that number, and it is left out of `ε̄` and `ε_max`;
-//! its addition to a sum of at least 1 changes nothing.
+//! **Far logits.** A logit with `aⱼ < −200` and `|tⱼ| ≤ 3·|aⱼ|`, as masks with `−10⁹` make them, has
+//! `εⱼ ≤ |aⱼ|/4` in every format, so its weight as computed is below `e^−150`. Its own bound is that number,
+//! and it is left out of `ε̄` and `ε_max`; its addition to a sum of at least 1 changes nothing.
 //!
 //! # Edge cases
 //!
 //! * A logit of −∞ gives exactly 0. A row of nothing but −∞ gives NaN.
 //! * A logit of +∞ makes its row NaN; so does a NaN. Other rows are not concerned.
-//! * `scale = 0` gives `1/n` everywhere, and NaN in a row with an infinity (`0·∞`). A negative `scale` exchanges the parts of +∞ and −∞.
+//! * `scale = 0` gives `1/n` everywhere, and NaN in a row with an infinity (`0·∞`). A negative `scale`
+//!   exchanges the parts of +∞ and −∞.
 //! * `n = 1` gives 1.
-//! * `|scale·x|` or `|x − max x|` beyond the accumulator's range is unspecified; the bound is infinite there unless the
-//!   logit is far.
+//! * `|scale·x|` or `|x − max x|` beyond the accumulator's range is unspecified; the bound is infinite there
+//!   unless the logit is far.
 //! * Law: adding one number to all logits of a row changes nothing, up to the error of the addition.
 //!
 //! # References
 //!
-//! Milakov and Gimelshein, *Online normalizer calculation for softmax* (2018), for the online sum. ggml's `GGML_OP_SOFT_MAX`
-//! without mask and slope is the same formula.
+//! Milakov and Gimelshein, *Online normalizer calculation for softmax* (2018), for the online sum. ggml's
+//! `GGML_OP_SOFT_MAX` without mask and slope is the same formula.
 
 use super::{Checker, operands};
 use crate::{Buffer, DType, Float, Judged, Numerics, OpError, Source, ViewMut};

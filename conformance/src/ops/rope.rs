@@ -1,0 +1,337 @@
+//! Cases of `rope`.
+
+use kernels::ops::rope::{MAX_POSITIONS, Pairing, Scaling};
+use kernels::{Check, DType, Record, Stem};
+use proptest::prelude::*;
+use proptest::sample::select;
+use serde::{Deserialize, Serialize};
+
+use crate::data::{Data, Operands, Packing, Random};
+use crate::family::Family;
+use crate::name::Kind;
+use crate::trial::{Stop, Trial};
+
+/// Cases of `rope`.
+#[derive(Debug)]
+pub struct Rope;
+
+/// What distinguishes the cases of `rope`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Spec {
+    format: DType,
+    kind: Kind,
+    topic: Topic,
+    pairing: Pairing,
+    stretch: Stretch,
+    factors: bool,
+    rows: usize,
+    heads: usize,
+    head_dim: usize,
+    n_rot: usize,
+    /// Position of the first row; the others follow it, and end at the last possible one.
+    pos: u32,
+    base: f64,
+    packing: Packing,
+    in_place: bool,
+    seed: u64,
+}
+
+/// What a case is about.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Topic {
+    /// Comparison with the oracle.
+    Values,
+    /// NaN and infinity stay in their pair.
+    Containment,
+    /// A row's result does not depend on the other rows.
+    RowInvariance,
+    /// Rotation to `a` and then by `b` is rotation to `a + b`.
+    Composition,
+    /// A rotation keeps the length of each pair.
+    Norm,
+    /// The product of two rotated vectors depends only on the distance of their positions.
+    RelativePosition,
+    /// Position 0 changes nothing.
+    Origin,
+    /// A position at the limit must be refused.
+    PastTheEnd,
+}
+
+/// How the angles are stretched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Stretch {
+    None,
+    Linear,
+    Yarn,
+    /// YaRN without its ramp and with a factor on the magnitude.
+    YarnFlat,
+}
+
+impl Spec {
+    fn scaling(&self) -> Scaling {
+        let yarn = |extrapolation, attention| Scaling::Yarn {
+            factor: 8.0,
+            original_context: 4096,
+            beta_fast: 32.0,
+            beta_slow: 1.0,
+            extrapolation,
+            attention,
+        };
+        match self.stretch {
+            Stretch::None => Scaling::None,
+            Stretch::Linear => Scaling::Linear { factor: 4.0 },
+            Stretch::Yarn => yarn(1.0, 1.0),
+            Stretch::YarnFlat => yarn(0.0, 1.25),
+        }
+    }
+
+    fn positions(&self) -> Vec<u32> {
+        let last = u32::try_from(MAX_POSITIONS - 1).unwrap_or(u32::MAX);
+        (0..u32::try_from(self.rows).unwrap_or(0))
+            .map(|row| self.pos.saturating_add(row * 3).min(last))
+            .collect()
+    }
+
+    fn x(&self) -> Vec<f32> {
+        Data::Gauss.values(&mut Random::new(self.seed), self.rows * self.heads, self.head_dim)
+    }
+
+    fn record(&self, x: &[f32], positions: &[u32]) -> Record {
+        #[expect(clippy::cast_possible_truncation, reason = "the parameter is an f32")]
+        let base = self.base as f32;
+        let mut record = Record::new(Stem::Rope)
+            .param("pairing", self.pairing)
+            .param("n_rot", self.n_rot)
+            .param("base", base)
+            .param("scaling", self.scaling())
+            .param("max_positions", MAX_POSITIONS)
+            .indices("positions", positions);
+        if self.factors {
+            // As Llama 3's: 1 for the high frequencies, 8 for the low ones, a ramp between.
+            let half = self.n_rot / 2;
+            let factors: Vec<f32> = (0..half).map(|i| 1.0 + 7.0 * i as f32 / half as f32).collect();
+            record = record.floats("factors", &[half], &factors, Packing::Dense);
+        }
+        let shape = [positions.len(), self.heads, self.head_dim];
+        if self.in_place {
+            return record.out_holding("out", DType::F32, &shape, bytemuck::cast_slice(x), self.packing);
+        }
+        record.floats("x", &shape, x, self.packing).out("out", DType::F32, &shape, self.packing)
+    }
+
+    /// Elements `(first, second)` of each pair of a head.
+    fn pairs(&self) -> Vec<(usize, usize)> {
+        let half = self.n_rot / 2;
+        match self.pairing {
+            Pairing::Interleaved => (0..half).map(|i| (2 * i, 2 * i + 1)).collect(),
+            Pairing::Neox => (0..half).map(|i| (i, i + half)).collect(),
+        }
+    }
+
+    /// Runs the case at `positions` and returns its output.
+    fn rotate(&self, trial: &mut Trial<'_>, x: &[f32], positions: &[u32]) -> Result<Vec<f32>, Stop> {
+        let outputs = trial.outputs(&self.record(x, positions))?;
+        Ok(bytemuck::pod_collect_to_vec(&outputs[0].2))
+    }
+}
+
+/// Positions at which implementations go wrong: the first ones, around a power of two, the end of a long context, the
+/// last one possible.
+const POSITIONS: [u32; 7] = [0, 1, 511, 512, 4095, 131_071, (1 << 20) - 1];
+
+impl Family for Rope {
+    const STEM: Stem = Stem::Rope;
+    type Spec = Spec;
+
+    fn enumerate() -> Vec<Spec> {
+        let mut specs = Vec::new();
+        let mut turn = 0u64;
+        for pairing in [Pairing::Interleaved, Pairing::Neox] {
+            let plain = Spec {
+                format: DType::F32,
+                kind: Kind::Bounded,
+                topic: Topic::Values,
+                pairing,
+                stretch: Stretch::None,
+                factors: false,
+                rows: 3,
+                heads: 3,
+                head_dim: 64,
+                n_rot: 64,
+                pos: 5,
+                base: 10_000.0,
+                packing: Packing::Dense,
+                in_place: false,
+                seed: 1,
+            };
+            for (head_dim, n_rot) in [
+                (2, 2),
+                (32, 32),
+                (64, 64),
+                (64, 16),
+                (80, 80),
+                (80, 20),
+                (96, 96),
+                (128, 128),
+                (128, 64),
+                (256, 256),
+            ] {
+                for stretch in [Stretch::None, Stretch::Linear, Stretch::Yarn, Stretch::YarnFlat] {
+                    for pos in POSITIONS {
+                        for factors in [false, true] {
+                            turn += 1;
+                            let rows = [1, 2, 3, 33][usize::try_from(turn % 4).unwrap_or(0)];
+                            let heads = [1, 2, 3, 9][usize::try_from(turn % 5 % 4).unwrap_or(0)];
+                            let base = if turn.is_multiple_of(2) { 10_000.0 } else { 500_000.0 };
+                            let packing =
+                                if turn.is_multiple_of(3) { Packing::Padded } else { Packing::Dense };
+                            let in_place = turn.is_multiple_of(5);
+                            let shape = Spec { head_dim, n_rot, rows, heads, ..plain.clone() };
+                            let how =
+                                Spec { stretch, pos, factors, base, packing, in_place, seed: turn, ..shape };
+                            specs.push(how);
+                        }
+                    }
+                }
+                let shape = Spec { head_dim, n_rot, rows: 5, ..plain.clone() };
+                for pos in POSITIONS {
+                    let law = |topic| Spec { kind: Kind::Law, topic, pos, ..shape.clone() };
+                    let laws =
+                        [Topic::RowInvariance, Topic::Composition, Topic::Norm, Topic::RelativePosition];
+                    specs.extend(laws.map(law));
+                    specs.push(Spec { kind: Kind::Hostile, topic: Topic::Containment, pos, ..shape.clone() });
+                }
+                specs.push(Spec { kind: Kind::Law, topic: Topic::Origin, pos: 0, ..shape.clone() });
+                specs.push(Spec { kind: Kind::Hostile, topic: Topic::PastTheEnd, ..shape });
+            }
+        }
+        specs
+    }
+
+    fn strategy() -> BoxedStrategy<Spec> {
+        let stretch = select(vec![Stretch::None, Stretch::Linear, Stretch::Yarn, Stretch::YarnFlat]);
+        let how = (select(vec![Pairing::Interleaved, Pairing::Neox]), stretch, any::<bool>(), any::<bool>());
+        let place = (0u32..1 << 20, select(vec![10_000.0, 500_000.0, 1_000_000.0]), any::<bool>());
+        let shape = (1usize..20, 1usize..10, 1usize..65, 0usize..64);
+        (shape, how, place, any::<u64>())
+            .prop_map(
+                |(
+                    (rows, heads, half, rest),
+                    (pairing, stretch, factors, in_place),
+                    (pos, base, padded),
+                    seed,
+                )| {
+                    Spec {
+                        format: DType::F32,
+                        kind: Kind::Bounded,
+                        topic: Topic::Values,
+                        pairing,
+                        stretch,
+                        factors,
+                        rows,
+                        heads,
+                        head_dim: 2 * half + rest,
+                        n_rot: 2 * half,
+                        pos,
+                        base,
+                        packing: if padded { Packing::Padded } else { Packing::Dense },
+                        in_place,
+                        seed,
+                    }
+                },
+            )
+            .boxed()
+    }
+
+    fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
+        let (x, positions) = (spec.x(), spec.positions());
+        match spec.topic {
+            Topic::Values => trial.conform_visibly(&spec.record(&x, &positions)).map(drop),
+            Topic::Containment => {
+                let mut x = x;
+                super::rowwise::spoil(&mut x, spec.heads * spec.head_dim);
+                trial.conform(&spec.record(&x, &positions)).map(drop)
+            }
+            Topic::RowInvariance => row_invariance(spec, trial, &x, &positions),
+            Topic::Composition => composition(spec, trial, &x),
+            Topic::Norm => norm(spec, trial, &x, &positions),
+            Topic::RelativePosition => relative_position(spec, trial, &x),
+            Topic::Origin => {
+                let zeros = vec![0; spec.rows];
+                let out = spec.rotate(trial, &x, &zeros)?;
+                trial.same_bits("position 0", bytemuck::cast_slice(&x), bytemuck::cast_slice(&out));
+                Ok(())
+            }
+            Topic::PastTheEnd => {
+                let past = vec![u32::try_from(MAX_POSITIONS).unwrap_or(u32::MAX); spec.rows];
+                trial.refused(&spec.record(&x, &past), "positions", Check::Index);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn row_invariance(spec: &Spec, trial: &mut Trial<'_>, x: &[f32], positions: &[u32]) -> Result<(), Stop> {
+    let width = spec.heads * spec.head_dim;
+    let whole = spec.rotate(trial, x, positions)?;
+    for (row, position) in positions.iter().enumerate() {
+        let range = row * width..(row + 1) * width;
+        let alone = spec.rotate(trial, &x[range.clone()], &[*position])?;
+        let together = bytemuck::cast_slice(&whole[range]);
+        trial.same_bits(&format!("row invariance, row {row}"), together, bytemuck::cast_slice(&alone));
+    }
+    Ok(())
+}
+
+/// Largest error that laws allow: roundings of a few operations on numbers up to 6, and of angles up to 2^20 formed in f64;
+/// far below the effect of a wrong angle. A backend that forms its angles in f32 is allowed their error.
+fn room(spec: &Spec, trial: &Trial<'_>, x: &[f32], position: u32) -> f64 {
+    let numerics = trial.numerics(&spec.record(x, &spec.positions()));
+    1e-5 + 32.0 * f64::from(position) * numerics.angle.unit_roundoff() * spec.n_rot as f64
+}
+
+fn composition(spec: &Spec, trial: &mut Trial<'_>, x: &[f32]) -> Result<(), Stop> {
+    let (a, b) = (spec.pos / 2, spec.pos - spec.pos / 2);
+    let half_way = spec.rotate(trial, x, &vec![a; spec.rows])?;
+    let twice = spec.rotate(trial, &half_way, &vec![b; spec.rows])?;
+    let once = spec.rotate(trial, x, &vec![a + b; spec.rows])?;
+    let room = room(spec, trial, x, spec.pos);
+    let worst = twice.iter().zip(&once).map(|(l, r)| f64::from((l - r).abs())).fold(0.0, f64::max);
+    trial.law("composition", worst <= room, || format!("differs by {worst:e}, room {room:e}"));
+    Ok(())
+}
+
+fn norm(spec: &Spec, trial: &mut Trial<'_>, x: &[f32], positions: &[u32]) -> Result<(), Stop> {
+    let out = spec.rotate(trial, x, positions)?;
+    for (at, (before, after)) in x.chunks(spec.head_dim).zip(out.chunks(spec.head_dim)).enumerate() {
+        for (i, j) in spec.pairs() {
+            let length = |v: &[f32]| f64::from(v[i]).hypot(f64::from(v[j]));
+            let (before, after) = (length(before), length(after));
+            trial.law("norm", (before - after).abs() <= 1e-6 * before.max(1e-3), || {
+                format!("head {at}, pair ({i}, {j}): {before} becomes {after}")
+            });
+        }
+    }
+    Ok(())
+}
+
+fn relative_position(spec: &Spec, trial: &mut Trial<'_>, x: &[f32]) -> Result<(), Stop> {
+    let width = spec.heads * spec.head_dim;
+    let (q, k) = (&x[..width], &x[width..2 * width]);
+    let last = u32::try_from(MAX_POSITIONS - 1).unwrap_or(u32::MAX);
+    let distance = 3;
+    let mut product = |at: u32| -> Result<f64, Stop> {
+        let q = spec.rotate(trial, q, &[at + distance])?;
+        let k = spec.rotate(trial, k, &[at])?;
+        let rotated = (0..width).filter(|i| i % spec.head_dim < spec.n_rot);
+        Ok(rotated.map(|i| f64::from(q[i]) * f64::from(k[i])).sum())
+    };
+    let (here, there) = (product(0)?, product(spec.pos.min(last - distance))?);
+    let room = room(spec, trial, x, spec.pos) * width as f64;
+    trial.law("relative position", (here - there).abs() <= room, || {
+        format!("{here} at 0, {there} at {}, room {room:e}", spec.pos)
+    });
+    Ok(())
+}

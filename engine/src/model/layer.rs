@@ -1,0 +1,72 @@
+//! The model, in the order in which it runs. Each line computes one tensor, at the trace point that it names.
+
+use kernels::Backend;
+
+use super::ModelError;
+use super::pass::Pass;
+use super::scratch::Scratch;
+use super::weights::{LayerWeights, Weight, Weights};
+use crate::kv_cache::KvCache;
+use crate::taps::Point;
+
+/// Tokens to the residual stream.
+pub(super) fn embed<B: Backend>(
+    pass: &mut Pass<'_, B>,
+    weights: &Weights<B::Buffer>,
+    s: &mut Scratch<B::Buffer>,
+) -> Result<(), ModelError> {
+    pass.embed(Point::EmbedOut, &weights.embedding, &mut s.x)
+}
+
+/// Layer number `l`: attention, then feed-forward, each added to the residual stream `x`.
+pub(super) fn layer<B: Backend>(
+    pass: &mut Pass<'_, B>,
+    l: usize,
+    w: &LayerWeights<B::Buffer>,
+    rope_factors: Option<&Weight<B::Buffer>>,
+    s: &mut Scratch<B::Buffer>,
+    cache: &mut KvCache<B::Buffer>,
+) -> Result<(), ModelError> {
+    pass.enter(l);
+    pass.show(Point::XIn, &s.x)?;
+
+    pass.rms_norm(Point::AttnNorm, &s.x, &w.attn_norm, &mut s.normed)?;
+    pass.linear(Point::Q, &s.normed, &w.q, &mut s.q)?;
+    pass.linear(Point::K, &s.normed, &w.k, &mut s.k)?;
+    pass.linear(Point::V, &s.normed, &w.v, &mut s.v)?;
+    if let Some(norm) = &w.q_norm {
+        pass.norm_heads(Point::QNorm, &mut s.q, norm)?;
+    }
+    if let Some(norm) = &w.k_norm {
+        pass.norm_heads(Point::KNorm, &mut s.k, norm)?;
+    }
+    pass.rope(Point::QRope, &mut s.q, rope_factors)?;
+    pass.rope(Point::KRope, &mut s.k, rope_factors)?;
+    pass.kv_write(Point::KvWrite, &s.k, &s.v, cache)?;
+    pass.attention(Point::AttnOut, &s.q, cache, &mut s.attended)?;
+    pass.linear(Point::WoOut, &s.attended, &w.attn_output, &mut s.change)?;
+    pass.add(Point::XAfterAttn, &mut s.x, &s.change)?;
+
+    pass.rms_norm(Point::FfnNorm, &s.x, &w.ffn_norm, &mut s.normed)?;
+    pass.linear(Point::Gate, &s.normed, &w.gate, &mut s.gate)?;
+    pass.linear(Point::Up, &s.normed, &w.up, &mut s.up)?;
+    pass.silu_mul(Point::Act, &mut s.gate, &s.up)?;
+    pass.linear(Point::MlpOut, &s.gate, &w.down, &mut s.change)?;
+    pass.add(Point::XOut, &mut s.x, &s.change)
+}
+
+/// The residual stream of the rows `outputs` to logits `[outputs, vocab]`.
+pub(super) fn logits<B: Backend>(
+    pass: &mut Pass<'_, B>,
+    weights: &Weights<B::Buffer>,
+    s: &mut Scratch<B::Buffer>,
+    outputs: &[usize],
+) -> Result<Vec<f32>, ModelError> {
+    if outputs.is_empty() {
+        return pass.finish().map(|()| Vec::new());
+    }
+    pass.choose(Point::FinalNorm, &s.x, outputs, &mut s.chosen)?;
+    pass.rms_norm_in_place(Point::FinalNorm, &mut s.chosen, &weights.output_norm)?;
+    pass.matmul(Point::Logits, &s.chosen, weights.output(), &mut s.logits)?;
+    pass.read(Point::Logits, &s.logits)
+}

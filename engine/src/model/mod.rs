@@ -1,0 +1,168 @@
+//! A model that runs: weights on a backend, and the forward pass over a batch of tokens.
+//!
+//! [`forward`](Model::forward) takes rows of any sequences at any positions, writes their keys and values to the
+//! [cache](crate::kv_cache::KvCache), and hands back the logits of the rows that ask for them. Prefill, chunked
+//! prefill, decoding and batches of several sequences are the same call with other rows.
+//!
+//! * `layer` is the model: one line per op, in the order in which a layer runs. The architectures differ in which
+//!   weights there are (biases for `qwen2`, norms on q and k for `qwen3`) and in the numbers of [`ModelConfig`].
+//! * `pass` turns such a line into an op of the contract, validates it, launches it, and shows its result to the
+//!   [taps](crate::taps).
+//! * `weights` names and adopts the tensors, `scratch` holds the activations.
+
+mod batch;
+mod error;
+mod layer;
+mod pass;
+mod scratch;
+mod weights;
+
+use kernels::{Backend, DeviceError};
+
+use crate::config::{Architecture, ModelConfig};
+use crate::gguf::Gguf;
+use crate::kv_cache::{CacheError, KvCache, KvConfig};
+use crate::taps::{Phase, TapSink};
+
+pub use batch::{Batch, Logits, Row};
+pub use error::{ModelError, Place};
+
+use pass::Pass;
+use scratch::Scratch;
+use weights::Weights;
+
+/// A model on a backend.
+#[derive(Debug)]
+pub struct Model<B: Backend> {
+    backend: B,
+    stream: B::Stream,
+    config: ModelConfig,
+    weights: Weights<B::Buffer>,
+    /// Activations, for as many rows as the largest batch had.
+    scratch: Option<Scratch<B::Buffer>>,
+}
+
+/// Which forward pass of a generation this is; for taps and logs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// 0 for the whole prefill, then 1, 2, … for each decoded token.
+    pub number: usize,
+    /// Prefill or decode.
+    pub phase: Phase,
+}
+
+impl Step {
+    /// The prompt, or a part of it.
+    pub const PREFILL: Step = Step { number: 0, phase: Phase::Prefill };
+
+    /// The pass that takes in the `number`-th generated token, from 1.
+    pub const fn decode(number: usize) -> Self {
+        Step { number, phase: Phase::Decode }
+    }
+}
+
+impl<B: Backend> Model<B> {
+    /// Puts the weights of `gguf` on `backend`, without a copy where it can read them in place.
+    ///
+    /// Whether the tensors suit `config` is the business of the [guard rail](crate::guard_rail). Where that was overridden,
+    /// a missing tensor is an error here and a wrong shape one of the op that meets it.
+    pub fn load(backend: B, gguf: &Gguf, config: ModelConfig) -> Result<Self, ModelError> {
+        let device = |source| ModelError::Load { what: "weights".into(), source };
+        let stream = backend.stream().map_err(device)?;
+        let weights = Weights::load(&backend, &stream, gguf, &config)?;
+        backend.synchronize(&stream).map_err(device)?;
+        Ok(Model { backend, stream, config, weights, scratch: None })
+    }
+
+    /// What the model is made of.
+    pub fn config(&self) -> &ModelConfig {
+        &self.config
+    }
+
+    /// What it runs on.
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+
+    /// An empty cache for this model.
+    pub fn cache(&self, config: KvConfig) -> Result<KvCache<B::Buffer>, CacheError> {
+        KvCache::new(&self.backend, &self.config, config)
+    }
+
+    /// Keys and values of one sequence in one layer, each f32 `[length, kv_heads, head_dim]`.
+    pub fn dump_cache(
+        &self,
+        cache: &KvCache<B::Buffer>,
+        layer: usize,
+        seq: usize,
+    ) -> Result<[Vec<f32>; 2], CacheError> {
+        cache.dump(&self.backend, &self.stream, layer, seq)
+    }
+
+    /// Runs `batch` and returns the logits of the rows that ask for them, in their order.
+    ///
+    /// On an error the cache keeps the length it had; what was written beyond it is never read.
+    pub fn forward(
+        &mut self,
+        cache: &mut KvCache<B::Buffer>,
+        batch: &Batch,
+        step: Step,
+        taps: &mut dyn TapSink,
+    ) -> Result<Logits, ModelError> {
+        let lengths = cache.lengths_after(batch.rows())?;
+        let outputs = batch.outputs();
+        let scratch = Self::scratch(
+            &mut self.scratch,
+            &self.backend,
+            &self.config,
+            batch.rows().len(),
+            outputs.len(),
+        )?;
+        let mut pass = Pass::new(
+            &self.backend,
+            &self.stream,
+            &self.config,
+            self.window(),
+            cache.slots(),
+            batch,
+            step,
+            taps,
+        )?;
+        layer::embed(&mut pass, &self.weights, scratch)?;
+        for (l, weights) in self.weights.layers.iter().enumerate() {
+            layer::layer(&mut pass, l, weights, self.weights.rope_factors.as_ref(), scratch, cache)?;
+        }
+        let values = layer::logits(&mut pass, &self.weights, scratch, &outputs)?;
+        cache.set_lengths(lengths);
+        Ok(Logits::new(values, self.config.vocab_size))
+    }
+
+    /// The sliding window. Only files of the family `llama` mean it (Mistral 7B v0.1, where every layer slides); those of
+    /// the Qwen family may carry the number although the models attend to everything. llama.cpp ignores the key for
+    /// `llama`, which makes no difference before the window is full.
+    fn window(&self) -> Option<usize> {
+        match self.config.architecture {
+            Architecture::Llama => self.config.sliding_window,
+            Architecture::Qwen2 | Architecture::Qwen3 => None,
+        }
+    }
+
+    /// Buffers for `rows` rows, of which `outputs` have logits; new ones only where the old ones are too small.
+    fn scratch<'s>(
+        slot: &'s mut Option<Scratch<B::Buffer>>,
+        backend: &B,
+        config: &ModelConfig,
+        rows: usize,
+        outputs: usize,
+    ) -> Result<&'s mut Scratch<B::Buffer>, ModelError> {
+        let (mut want_rows, mut want_outputs) = (rows, outputs);
+        if let Some(scratch) = slot.take() {
+            if scratch.holds(rows, outputs) {
+                return Ok(slot.insert(scratch));
+            }
+            (want_rows, want_outputs) = (rows.max(scratch.rows()), outputs.max(scratch.outputs()));
+        }
+        let load = |source: DeviceError| ModelError::Load { what: "activations".into(), source };
+        Ok(slot.insert(Scratch::new(backend, config, want_rows, want_outputs).map_err(load)?))
+    }
+}

@@ -1,0 +1,137 @@
+//! The weights of a model by the names they have in a file, on a backend.
+
+use kernels::{Backend, HostMemory, Layout, View};
+
+use super::ModelError;
+use crate::config::{Architecture, ModelConfig};
+use crate::gguf::Gguf;
+
+/// A tensor of the file on the backend, dense and in the file's own format.
+#[derive(Debug)]
+pub(super) struct Weight<Buf> {
+    buffer: Buf,
+    layout: Layout,
+}
+
+impl<Buf> Weight<Buf> {
+    pub(super) fn view(&self) -> View<'_, Buf> {
+        View::new(&self.buffer, self.layout)
+    }
+}
+
+/// A matrix `[out, in]`, perhaps with a bias `[out]`.
+#[derive(Debug)]
+pub(super) struct Linear<Buf> {
+    pub(super) weight: Weight<Buf>,
+    pub(super) bias: Option<Weight<Buf>>,
+}
+
+/// The weights of a layer, in the order in which it uses them.
+#[derive(Debug)]
+pub(super) struct LayerWeights<Buf> {
+    /// `[n_embd]`.
+    pub(super) attn_norm: Weight<Buf>,
+    /// `[n_head·head_dim, n_embd]`.
+    pub(super) q: Linear<Buf>,
+    /// `[n_kv_head·head_dim, n_embd]`.
+    pub(super) k: Linear<Buf>,
+    /// `[n_kv_head·head_dim, n_embd]`.
+    pub(super) v: Linear<Buf>,
+    /// `[head_dim]`, of `qwen3`.
+    pub(super) q_norm: Option<Weight<Buf>>,
+    /// `[head_dim]`, of `qwen3`.
+    pub(super) k_norm: Option<Weight<Buf>>,
+    /// `[n_embd, n_head·head_dim]`.
+    pub(super) attn_output: Linear<Buf>,
+    /// `[n_embd]`.
+    pub(super) ffn_norm: Weight<Buf>,
+    /// `[n_ff, n_embd]`.
+    pub(super) gate: Linear<Buf>,
+    /// `[n_ff, n_embd]`.
+    pub(super) up: Linear<Buf>,
+    /// `[n_embd, n_ff]`.
+    pub(super) down: Linear<Buf>,
+}
+
+/// All weights.
+#[derive(Debug)]
+pub(super) struct Weights<Buf> {
+    /// `[vocab, n_embd]`.
+    pub(super) embedding: Weight<Buf>,
+    /// `[rope.dims / 2]`: Llama 3's divisor of each frequency.
+    pub(super) rope_factors: Option<Weight<Buf>>,
+    pub(super) layers: Vec<LayerWeights<Buf>>,
+    /// `[n_embd]`.
+    pub(super) output_norm: Weight<Buf>,
+    /// `[vocab, n_embd]`; the embedding serves where it is absent.
+    output: Option<Weight<Buf>>,
+}
+
+impl<Buf> Weights<Buf> {
+    pub(super) fn load<B: Backend<Buffer = Buf>>(
+        backend: &B,
+        stream: &B::Stream,
+        gguf: &Gguf,
+        config: &ModelConfig,
+    ) -> Result<Self, ModelError> {
+        let file = File { backend, stream, gguf };
+        Ok(Weights {
+            embedding: file.weight("token_embd.weight")?,
+            rope_factors: file.optional("rope_freqs.weight")?,
+            layers: (0..config.n_layer).map(|l| file.layer(l, config)).collect::<Result<_, _>>()?,
+            output_norm: file.weight("output_norm.weight")?,
+            output: file.optional("output.weight")?,
+        })
+    }
+
+    /// The matrix that makes logits.
+    pub(super) fn output(&self) -> &Weight<Buf> {
+        self.output.as_ref().unwrap_or(&self.embedding)
+    }
+}
+
+struct File<'a, B: Backend> {
+    backend: &'a B,
+    stream: &'a B::Stream,
+    gguf: &'a Gguf,
+}
+
+impl<B: Backend> File<'_, B> {
+    fn layer(&self, layer: usize, config: &ModelConfig) -> Result<LayerWeights<B::Buffer>, ModelError> {
+        let weight = |suffix: &str| self.weight(&format!("blk.{layer}.{suffix}.weight"));
+        let linear = |suffix: &str| {
+            let bias = self.optional(&format!("blk.{layer}.{suffix}.bias"))?;
+            Ok::<_, ModelError>(Linear { weight: weight(suffix)?, bias })
+        };
+        let has_head_norms = config.architecture == Architecture::Qwen3;
+        let head_norm = |suffix: &str| has_head_norms.then(|| weight(suffix)).transpose();
+        Ok(LayerWeights {
+            attn_norm: weight("attn_norm")?,
+            q: linear("attn_q")?,
+            k: linear("attn_k")?,
+            v: linear("attn_v")?,
+            q_norm: head_norm("attn_q_norm")?,
+            k_norm: head_norm("attn_k_norm")?,
+            attn_output: linear("attn_output")?,
+            ffn_norm: weight("ffn_norm")?,
+            gate: linear("ffn_gate")?,
+            up: linear("ffn_up")?,
+            down: linear("ffn_down")?,
+        })
+    }
+
+    fn weight(&self, name: &str) -> Result<Weight<B::Buffer>, ModelError> {
+        self.optional(name)?.ok_or_else(|| ModelError::Missing { tensor: name.to_owned() })
+    }
+
+    fn optional(&self, name: &str) -> Result<Option<Weight<B::Buffer>>, ModelError> {
+        let Some(tensor) = self.gguf.tensor(name) else { return Ok(None) };
+        let memory = HostMemory::new(tensor.owner().clone(), tensor.range())
+            .ok_or_else(|| ModelError::Missing { tensor: name.to_owned() })?;
+        let buffer = self
+            .backend
+            .load(self.stream, &memory, name)
+            .map_err(|source| ModelError::Load { what: format!("tensor '{name}'"), source })?;
+        Ok(Some(Weight { buffer, layout: Layout::contiguous(tensor.dtype(), tensor.shape()) }))
+    }
+}
