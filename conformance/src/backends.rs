@@ -5,6 +5,8 @@ use backend_cpu::reference::Reference;
 use kernels::DeviceError;
 
 use crate::target::{Bare, Guards, Target};
+use crate::zoo;
+use crate::zoo::mutant::Subject;
 
 /// A backend that can be asked for on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,12 +52,17 @@ pub enum Guard {
     Off,
 }
 
-/// Opens the backend called `name`, as a target.
+/// Opens the backend called `name`, as a target. `mutant:NAME` is a mutant of the zoo.
 pub fn open(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
     match name {
         "ref" => target(name, Reference::default(), guard),
         "cpu" => target(name, Fast::default(), guard),
-        _ => Err(OpenError::Unknown { name: name.into() }),
+        _ => match name.strip_prefix("mutant:").and_then(zoo::find) {
+            Some(mutant) => Subject::new(mutant)
+                .map(|subject| Box::new(subject) as _)
+                .map_err(|source| OpenError::Device { name: name.into(), source }),
+            None => Err(OpenError::Unknown { name: name.into() }),
+        },
     }
 }
 

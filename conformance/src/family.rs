@@ -40,6 +40,9 @@ pub trait Cases: Sync {
     /// Random cases, which shrink to smaller ones.
     fn random(&self) -> BoxedStrategy<CaseName>;
 
+    /// Whether `name` is the name of a case.
+    fn understands(&self, name: &CaseName) -> Result<(), NameError>;
+
     /// Runs a case.
     fn run(&self, name: &CaseName, target: &dyn Target, judge: Judge) -> Result<CaseResult, NameError>;
 }
@@ -72,6 +75,10 @@ impl<F: Family> Cases for Of<F> {
 
     fn random(&self) -> BoxedStrategy<CaseName> {
         F::strategy().prop_map(|spec| CaseName::of(F::STEM, &spec)).boxed()
+    }
+
+    fn understands(&self, name: &CaseName) -> Result<(), NameError> {
+        name.spec::<F::Spec>().map(drop)
     }
 
     fn run(&self, name: &CaseName, target: &dyn Target, judge: Judge) -> Result<CaseResult, NameError> {

@@ -7,11 +7,13 @@
 //! * [`suite`]: all cases. [`sweep`] runs many over [`worker`] processes, [`stream`] adds random ones, [`shrink`] makes failing
 //!   ones smaller, [`expectations`] knows the known failures, [`report`] says what became of them.
 //! * [`backends`]: what this machine has.
+//! * [`control`] shows that the suite can fail; [`zoo`] plants bugs and shows which check finds which.
 //! * [`capsule`]: ops with their data in files that anyone can open.
 #![forbid(unsafe_code)]
 
 pub mod backends;
 pub mod capsule;
+pub mod control;
 pub mod data;
 pub mod expectations;
 pub mod family;
@@ -28,3 +30,4 @@ pub mod target;
 pub mod trial;
 pub mod weights;
 pub mod worker;
+pub mod zoo;

@@ -77,7 +77,7 @@ impl CaseName {
     /// every enumeration of its cases would show.
     pub fn of<S: Spec>(stem: Stem, spec: &S) -> Self {
         let Ok(Value::Object(mut map)) = serde_json::to_value(spec) else { panic!("{stem}: not a struct") };
-        let mut word = |key: &str| match map.remove(key) {
+        let mut word = |key: &str| match map.shift_remove(key) {
             Some(Value::String(word)) => word,
             other => panic!("{stem}: field '{key}' is {other:?}"),
         };
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_leads_back_to_its_specification() {
+    fn a_name_leads_back_to_its_specification_and_keeps_the_order_of_its_fields() {
         let spec = Sample {
             format: DType::Q4K,
             kind: Kind::Exact,
@@ -184,6 +184,7 @@ mod tests {
         };
         let name = CaseName::of(Stem::RmsNorm, &spec);
         let full = name.on("cpu");
+        assert!(full.starts_with("rms_norm/cpu/q4_k/exact,rows=33,eps="), "{full}");
         let (parsed, backend) = CaseName::parse(&full).unwrap();
         assert_eq!((&parsed, backend.as_str(), parsed.kind()), (&name, "cpu", "exact"));
         assert_eq!(parsed.spec::<Sample>().unwrap(), spec, "{full}");

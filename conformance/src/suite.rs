@@ -12,9 +12,19 @@ use crate::trial::Judge;
 /// The comparison of every sweep.
 pub const JUDGE: Judge = Expected::judge;
 
-/// The cases of the op of `name`.
-fn family(name: &CaseName) -> Option<&'static dyn Cases> {
-    FAMILIES.iter().copied().find(|family| family.stem() == name.stem)
+/// The case called `full`, and the family that it belongs to.
+fn find(full: &str) -> Result<(CaseName, &'static dyn Cases), NameError> {
+    let (name, _) = CaseName::parse(full)?;
+    match FAMILIES.iter().copied().find(|family| family.stem() == name.stem) {
+        Some(family) => Ok((name, family)),
+        None => Err(NameError { name: full.into(), why: "this op has no cases".into() }),
+    }
+}
+
+/// Whether `full` is the name of a case, enumerated or not.
+pub fn understands(full: &str) -> Result<(), NameError> {
+    let (name, family) = find(full)?;
+    family.understands(&name)
 }
 
 /// Full names of the cases that every sweep runs on `backend`, those that contain each word of `filter`.
@@ -25,11 +35,8 @@ pub fn names(backend: &str, filter: &Filter) -> Vec<String> {
 
 /// Runs the case called `full` on `target`.
 pub fn run(full: &str, target: &dyn Target, judge: Judge) -> Result<CaseResult, NameError> {
-    let (name, _) = CaseName::parse(full)?;
-    match family(&name) {
-        Some(family) => family.run(&name, target, judge),
-        None => Err(NameError { name: full.into(), why: "this op has no cases".into() }),
-    }
+    let (name, family) = find(full)?;
+    family.run(&name, target, judge)
 }
 
 /// Words that a case's name must contain, all of them.
@@ -98,6 +105,16 @@ mod tests {
         let names = names("cpu", &Filter::default());
         let unique: std::collections::HashSet<_> = names.iter().collect();
         assert_eq!(unique.len(), names.len());
+        for name in &names {
+            understands(name).unwrap();
+        }
+        assert!(names.len() >= 20_000, "{}", names.len());
+    }
+
+    #[test]
+    fn every_op_has_cases_of_its_own() {
+        let stems: Vec<_> = FAMILIES.iter().map(|family| family.stem()).collect();
+        assert_eq!(stems, kernels::Stem::ALL);
     }
 
     #[test]

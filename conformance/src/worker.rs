@@ -149,13 +149,8 @@ fn lost(name: &str, found_by: Finder, what: String) -> CaseResult {
 pub fn serve(target: &dyn Target, requests: impl BufRead, mut answers: impl Write) -> io::Result<()> {
     for name in requests.lines() {
         let name = name?;
-        let result = suite::run(&name, target, suite::JUDGE).unwrap_or_else(|error| CaseResult {
-            name,
-            outcome: Outcome::Ignored(error.to_string()),
-            worst: None,
-            compared: 0,
-            micros: 0,
-        });
+        let result = suite::run(&name, target, suite::JUDGE)
+            .unwrap_or_else(|error| lost(&name, Finder::Refusal, error.to_string()));
         serde_json::to_writer(&mut answers, &result)?;
         answers.write_all(b"\n")?;
         answers.flush()?;

@@ -84,7 +84,7 @@ pub struct ModelConfig {
     pub rms_eps: f32,
     /// Positions.
     pub rope: RopeConfig,
-    /// Positions that a query sees at most, itself included; `None`: all before it.
+    /// The file's `attention.sliding_window`; see [`ModelConfig::window`].
     pub sliding_window: Option<usize>,
     /// The file has no `output.weight`; the embedding serves for the logits too.
     pub tied_embeddings: bool,
@@ -174,6 +174,18 @@ impl ModelConfig {
             sliding_window: keys.window()?,
             tied_embeddings: gguf.tensor("output.weight").is_none(),
         })
+    }
+
+    /// Positions that a query sees at most, itself included; `None`: all before it.
+    ///
+    /// Only files of the family `llama` mean their window (Mistral 7B v0.1, where every layer slides); those of the Qwen
+    /// family may carry the number although the models attend to everything. llama.cpp ignores the key for `llama`,
+    /// which makes no difference before the window is full.
+    pub fn window(&self) -> Option<usize> {
+        match self.architecture {
+            Architecture::Llama => self.sliding_window,
+            Architecture::Qwen2 | Architecture::Qwen3 => None,
+        }
     }
 
     /// A key of this model's architecture, e.g. `llama.block_count`.

@@ -42,7 +42,9 @@ pub enum CacheError {
         head_dim: usize,
     },
     /// No sequences, no positions, or more than an op can address.
-    #[error("a cache of {seqs} sequences of {slots} positions is not possible, want 1 or more of 1 to {MAX_POSITIONS}")]
+    #[error(
+        "a cache of {seqs} sequences of {slots} positions is not possible, want 1 or more of 1 to {MAX_POSITIONS}"
+    )]
     Size {
         /// Sequences.
         seqs: usize,

@@ -8,15 +8,26 @@
 //! * [`tokenizer`] turns text into ids and back, from the vocabulary in the file.
 //! * [`chat`] turns a conversation into a prompt, by the template in the file.
 //!
-//! And from the logits to the next token: [`sampler`].
+//! From the prompt to the logits:
+//!
+//! * [`model`] holds the weights on a backend and runs the layers; its every step is an op of the contract.
+//! * [`kv_cache`] holds keys and values of several sequences, with checked bounds.
+//! * [`taps`] shows intermediate results, [`safetensors_file`] writes them.
+//!
+//! And from the logits to the text: [`sampler`] chooses a token, [`generate`] goes on until the end.
 //!
 //! Nothing here prints, exits, or panics on a file, a text or a parameter. The only `unsafe` block maps the
 //! file.
 
 pub mod chat;
 pub mod config;
+pub mod generate;
 pub mod gguf;
 pub mod guard_rail;
+pub mod kv_cache;
+pub mod model;
 mod rng;
+pub mod safetensors_file;
 pub mod sampler;
+pub mod taps;
 pub mod tokenizer;

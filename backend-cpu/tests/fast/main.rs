@@ -7,5 +7,6 @@
 mod cases;
 mod edges;
 mod laws;
+mod oracle;
 mod relay;
 mod run;

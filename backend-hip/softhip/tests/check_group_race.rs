@@ -58,13 +58,13 @@ impl Bench {
 }
 
 fn plain(exec: u64, addresses: &[u64; WAVE], bytes: u32) -> WaveAccess<'_> {
-    WaveAccess { exec, addresses: Addresses::Wide(addresses), bytes, align: 1, pc: bytes, atomic: false }
+    WaveAccess { exec, addresses: Addresses::Wide(addresses), bytes, align: 1, pc: 4 * bytes, atomic: false }
 }
 
 #[track_caller]
 fn races(outcome: Outcome, lane: u32, offset: u64, access: AccessKind, workgroup: Option<u32>) {
     let fault = outcome.unwrap_err();
-    let other = RaceSide { access, workgroup, pc: workgroup.map(|_| 4) };
+    let other = RaceSide { access, workgroup, pc: workgroup.map(|_| 16) };
     assert_eq!((fault.lane, fault.fault.kind), (lane, FaultKind::Race { offset, other }));
 }
 
@@ -82,7 +82,7 @@ fn groups_that_write_neighbouring_bytes_do_not_race() {
         bench.store_narrow(&mut bench.group(group), 2 * u64::from(group), 1, 2).unwrap();
     }
     let again = bench.store_narrow(&mut bench.group(5), 12, 1, 2).unwrap_err();
-    let other = RaceSide { access: AccessKind::Write, workgroup: Some(6), pc: Some(2) };
+    let other = RaceSide { access: AccessKind::Write, workgroup: Some(6), pc: Some(8) };
     assert_eq!(again.fault.kind, FaultKind::Race { offset: 12, other });
 }
 

@@ -5,12 +5,13 @@ use std::time::{Duration, Instant};
 
 use conformance::backends::{self, Guard, KNOWN};
 use conformance::expectations::Expectations;
+use conformance::name::CaseName;
 use conformance::outcome::{CaseResult, Outcome};
 use conformance::report::{self, Sweep};
 use conformance::stream::{Stream, regressions};
 use conformance::suite::{self, Filter, Shard};
 use conformance::worker::{Recipe, Worker};
-use conformance::{file, shrink, sweep};
+use conformance::{control, file, shrink, sweep};
 
 use super::progress::Progress;
 use super::{End, Trouble, print};
@@ -74,6 +75,10 @@ pub struct Check {
 impl Check {
     pub fn run(self) -> Result<End, Trouble> {
         let begin = Instant::now();
+        let violated = control::violated(&control::REAL);
+        if !violated.is_empty() {
+            return Err(Trouble::Input(format!("this program's own controls fail: {}", violated.join("; "))));
+        }
         let expectations = match &self.expectations {
             Some(path) => Expectations::read(path).map_err(Trouble::input)?,
             None => Expectations::default(),
@@ -98,7 +103,7 @@ impl Check {
         }
         finished.seconds = begin.elapsed().as_secs_f64();
         self.report(&finished)?;
-        Ok(if finished.totals().failed == 0 { End::Well } else { End::DoesNotConform })
+        Ok(if finished.totals().conform() { End::Well } else { End::DoesNotConform })
     }
 
     fn backends(&self) -> Vec<String> {
@@ -130,9 +135,8 @@ impl Check {
         let mut names: Vec<String> = kept.into_iter().filter(of_backend).collect();
         let enumerated = self.shard.of(suite::names(backend, &filter));
         names.extend(enumerated.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
-        if names.is_empty()
-            && conformance::name::CaseName::parse(&self.filter).is_ok_and(|(_, b)| b == backend)
-        {
+        if names.is_empty() && CaseName::parse(&self.filter).is_ok_and(|(_, of)| of == backend) {
+            suite::understands(&self.filter).map_err(Trouble::input)?;
             names.push(self.filter.clone());
         }
         let mut progress = Progress::new(&format!("checking {backend}"), names.len() + self.cases);

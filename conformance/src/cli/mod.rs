@@ -8,6 +8,7 @@ mod progress;
 mod story;
 mod support;
 mod worker;
+mod zoo;
 
 use std::fmt;
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ enum Command {
     List(list::List),
     Support(support::Support),
     Story(story::Story),
+    Zoo(zoo::Zoo),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -81,6 +83,7 @@ pub fn main() -> ExitCode {
         Command::List(command) => command.run(),
         Command::Support(command) => command.run(),
         Command::Story(command) => command.run(),
+        Command::Zoo(command) => command.run(),
         Command::Worker(command) => command.run(),
     };
     match ended {

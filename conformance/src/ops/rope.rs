@@ -62,7 +62,7 @@ enum Topic {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Stretch {
-    None,
+    Plain,
     Linear,
     Yarn,
     /// YaRN without its ramp and with a factor on the magnitude.
@@ -80,7 +80,7 @@ impl Spec {
             attention,
         };
         match self.stretch {
-            Stretch::None => Scaling::None,
+            Stretch::Plain => Scaling::None,
             Stretch::Linear => Scaling::Linear { factor: 4.0 },
             Stretch::Yarn => yarn(1.0, 1.0),
             Stretch::YarnFlat => yarn(0.0, 1.25),
@@ -154,7 +154,7 @@ impl Family for Rope {
                 kind: Kind::Bounded,
                 topic: Topic::Values,
                 pairing,
-                stretch: Stretch::None,
+                stretch: Stretch::Plain,
                 factors: false,
                 rows: 3,
                 heads: 3,
@@ -178,7 +178,7 @@ impl Family for Rope {
                 (128, 64),
                 (256, 256),
             ] {
-                for stretch in [Stretch::None, Stretch::Linear, Stretch::Yarn, Stretch::YarnFlat] {
+                for stretch in [Stretch::Plain, Stretch::Linear, Stretch::Yarn, Stretch::YarnFlat] {
                     for pos in POSITIONS {
                         for factors in [false, true] {
                             turn += 1;
@@ -211,7 +211,7 @@ impl Family for Rope {
     }
 
     fn strategy() -> BoxedStrategy<Spec> {
-        let stretch = select(vec![Stretch::None, Stretch::Linear, Stretch::Yarn, Stretch::YarnFlat]);
+        let stretch = select(vec![Stretch::Plain, Stretch::Linear, Stretch::Yarn, Stretch::YarnFlat]);
         let how = (select(vec![Pairing::Interleaved, Pairing::Neox]), stretch, any::<bool>(), any::<bool>());
         let place = (0u32..1 << 20, select(vec![10_000.0, 500_000.0, 1_000_000.0]), any::<bool>());
         let shape = (1usize..20, 1usize..10, 1usize..65, 0usize..64);

@@ -43,6 +43,11 @@ impl Totals {
         } += 1;
     }
 
+    /// Whether a sweep with these totals conforms: nothing failed, and something passed. Unsupported and ignored are no pass.
+    pub const fn conform(&self) -> bool {
+        self.failed == 0 && self.passed > 0
+    }
+
     /// Cases in all.
     pub const fn all(&self) -> usize {
         self.passed + self.failed + self.unsupported + self.ignored + self.expected_failures

@@ -27,8 +27,7 @@ impl Batch {
 
     /// `tokens` of sequence `seq` from position `first` on, with the logits of the last one.
     pub fn of(tokens: &[u32], seq: u32, first: u32) -> Self {
-        let positions = first..;
-        let rows = tokens.iter().zip(positions);
+        let rows = tokens.iter().zip(first..=u32::MAX);
         let mut rows: Vec<Row> =
             rows.map(|(&token, position)| Row { token, seq, position, logits: false }).collect();
         if let Some(last) = rows.last_mut() {
@@ -41,6 +40,13 @@ impl Batch {
     #[must_use]
     pub fn with_all_logits(mut self) -> Self {
         self.rows.iter_mut().for_each(|row| row.logits = true);
+        self
+    }
+
+    /// The same rows, none with its logits.
+    #[must_use]
+    pub fn without_logits(mut self) -> Self {
+        self.rows.iter_mut().for_each(|row| row.logits = false);
         self
     }
 

@@ -19,7 +19,7 @@ mod weights;
 
 use kernels::{Backend, DeviceError};
 
-use crate::config::{Architecture, ModelConfig};
+use crate::config::ModelConfig;
 use crate::gguf::Gguf;
 use crate::kv_cache::{CacheError, KvCache, KvConfig};
 use crate::taps::{Phase, TapSink};
@@ -111,23 +111,10 @@ impl<B: Backend> Model<B> {
     ) -> Result<Logits, ModelError> {
         let lengths = cache.lengths_after(batch.rows())?;
         let outputs = batch.outputs();
-        let scratch = Self::scratch(
-            &mut self.scratch,
-            &self.backend,
-            &self.config,
-            batch.rows().len(),
-            outputs.len(),
-        )?;
-        let mut pass = Pass::new(
-            &self.backend,
-            &self.stream,
-            &self.config,
-            self.window(),
-            cache.slots(),
-            batch,
-            step,
-            taps,
-        )?;
+        let scratch =
+            Self::scratch(&mut self.scratch, &self.backend, &self.config, batch.rows().len(), outputs.len())?;
+        let mut pass =
+            Pass::new(&self.backend, &self.stream, &self.config, cache.slots(), batch, step, taps)?;
         layer::embed(&mut pass, &self.weights, scratch)?;
         for (l, weights) in self.weights.layers.iter().enumerate() {
             layer::layer(&mut pass, l, weights, self.weights.rope_factors.as_ref(), scratch, cache)?;
@@ -135,16 +122,6 @@ impl<B: Backend> Model<B> {
         let values = layer::logits(&mut pass, &self.weights, scratch, &outputs)?;
         cache.set_lengths(lengths);
         Ok(Logits::new(values, self.config.vocab_size))
-    }
-
-    /// The sliding window. Only files of the family `llama` mean it (Mistral 7B v0.1, where every layer slides); those of
-    /// the Qwen family may carry the number although the models attend to everything. llama.cpp ignores the key for
-    /// `llama`, which makes no difference before the window is full.
-    fn window(&self) -> Option<usize> {
-        match self.config.architecture {
-            Architecture::Llama => self.config.sliding_window,
-            Architecture::Qwen2 | Architecture::Qwen3 => None,
-        }
     }
 
     /// Buffers for `rows` rows, of which `outputs` have logits; new ones only where the old ones are too small.

@@ -1,8 +1,6 @@
 //! One forward pass under way: from a line of `layer` to an op on the backend.
 
-use kernels::ops::{
-    Add, Attention, Copy, Embed, KvWrite, Matmul, RmsNorm, Rope, SiluMul,
-};
+use kernels::ops::{Add, Attention, Copy, Embed, KvWrite, Matmul, RmsNorm, Rope, SiluMul};
 use kernels::{Backend, IndexBuffer, Op, Source, Tag, View};
 
 use super::scratch::Activation;
@@ -17,7 +15,6 @@ pub(super) struct Pass<'a, B: Backend> {
     backend: &'a B,
     stream: &'a B::Stream,
     config: &'a ModelConfig,
-    window: Option<usize>,
     /// Positions of the cache.
     slots: usize,
     ids: IndexBuffer<B::Buffer>,
@@ -38,19 +35,16 @@ struct Shown {
 }
 
 impl<'a, B: Backend> Pass<'a, B> {
-    #[expect(clippy::too_many_arguments, reason = "the one place where all of them meet")]
     pub(super) fn new(
         backend: &'a B,
         stream: &'a B::Stream,
         config: &'a ModelConfig,
-        window: Option<usize>,
         slots: usize,
         batch: &Batch,
         step: Step,
         taps: &'a mut dyn TapSink,
     ) -> Result<Self, ModelError> {
-        let shown =
-            Shown { seqs: batch.column(|row| row.seq), positions: batch.column(|row| row.position) };
+        let shown = Shown { seqs: batch.column(|row| row.seq), positions: batch.column(|row| row.position) };
         let upload = |values: &[u32], label: &str| {
             let load = |source| ModelError::Load { what: label.into(), source };
             backend.indices(stream, values, label).map_err(load)
@@ -64,7 +58,6 @@ impl<'a, B: Backend> Pass<'a, B> {
             backend,
             stream,
             config,
-            window,
             slots,
             step,
             layer: None,
@@ -227,7 +220,7 @@ impl<'a, B: Backend> Pass<'a, B> {
             positions: self.positions.all(),
             out: out.heads_mut(self.rows, head_dim),
             scale: attention_scale(head_dim),
-            window: self.window,
+            window: self.config.window(),
             softcap: None,
         };
         self.launch(point, Op::Attention(op))?;
@@ -251,8 +244,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         gate: &mut Activation<B::Buffer>,
         up: &Activation<B::Buffer>,
     ) -> Result<(), ModelError> {
-        let op =
-            SiluMul { gate: Source::InPlace, up: up.view(self.rows), out: gate.view_mut(self.rows) };
+        let op = SiluMul { gate: Source::InPlace, up: up.view(self.rows), out: gate.view_mut(self.rows) };
         self.launch(point, Op::SiluMul(op))?;
         self.show(point, gate)
     }

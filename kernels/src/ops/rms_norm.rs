@@ -27,7 +27,7 @@
 //! own error `f`. Two products follow, in any association: `γ(2)`. To first order in `u` with the
 //! higher orders absorbed by the halving that is not claimed:
 //!
-//! `|error| ≤ |y|·(γ(d(n) + 6) + f) + store(y)`
+//! `|error| ≤ |y|·(γ(d(n) + 4) + γ(2) + f) + store(y)`
 //!
 //! where `y` is the exact output, `f` the declared error of an elementary function, `store` the final rounding.
 //! The bound is relative to `|y|`: there is no cancellation in this op.
@@ -44,6 +44,8 @@
 //!   other elements of the row 0.
 //! * `|x| > 1.8e19` squares beyond f32. The result is then unspecified for a backend whose accumulator is f32; the
 //!   bound is infinite there. Cases stay below, apart from those that check containment.
+//! * Where the roundings and underflows of the mean exceed half of it (`eps = 0` and `|x|` below some 1e-19), the inverse root
+//!   may be infinite. Unspecified; the bound is infinite.
 //! * The mean is over the `n` columns, whatever the stride of the rows: padding takes no part.
 //!
 //! # References
@@ -104,7 +106,13 @@ impl Judged for Element {
             return f64::INFINITY;
         }
         let eta = numerics.underflow(1);
-        let relative = numerics.gamma(numerics.depth.of(self.n) + 6) + numerics.function() + eta / self.s;
+        // Zeros are exact: they make the row NaN, in every implementation.
+        let lost = if self.s > 0.0 { eta / self.s } else { 0.0 };
+        let mean = numerics.gamma(numerics.depth.of(self.n) + 4) + lost;
+        if mean > 0.5 {
+            return f64::INFINITY;
+        }
+        let relative = mean + numerics.gamma(2) + numerics.function();
         let underflow = eta * (self.weight.abs() + 1.0 / self.s.sqrt());
         self.y.abs() * relative + underflow + numerics.store(Float::F32, self.y)
     }

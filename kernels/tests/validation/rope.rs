@@ -115,6 +115,16 @@ fn rejects_a_base_that_is_no_positive_number() {
 }
 
 #[test]
+fn rejects_a_base_with_which_yarn_has_no_frequencies_to_order() {
+    let yarn = yarn("", 0.0);
+    for base in [1.0f32, 0.5] {
+        assert_accepted(&sample().param("base", base));
+        let error = refusal(&sample().param("base", base).param("scaling", yarn));
+        assert_refusal(&error, Stem::Rope, "base", Check::Parameter, "above 1", base);
+    }
+}
+
+#[test]
 fn rejects_a_linear_factor_that_is_no_positive_number() {
     for factor in [0.0, -2.0, f32::NAN, f32::INFINITY] {
         let error = refusal_of_scaling(Scaling::Linear { factor });

@@ -155,7 +155,7 @@ impl<'a> Worker<'a> {
 }
 
 /// The interpreter's loop.
-fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
+pub(super) fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
     let turn = TURN.min(budget.saturating_sub(c.wave.executed) + 1);
     for executed in 1..=turn {
         let Some(u) = c.program.uop(c.wave.pc) else {

@@ -45,6 +45,7 @@ pub(super) fn bare(inst: Inst) -> Uop {
         target: u32::MAX,
         clamp: inst.vop_mods().clamp,
         float: is_float(&inst),
+        writes_exec: inst.op.mnemonic().starts_with("v_cmpx_"),
         kind: kind(&inst),
         offset: 0,
         width: Width::of(inst.op),

@@ -20,6 +20,7 @@
 
 mod access;
 mod control;
+mod coverage;
 mod core;
 mod dpp;
 mod float;
@@ -33,9 +34,12 @@ mod program;
 mod resolve;
 mod salu;
 mod smem;
+mod snippet;
 mod start;
 mod usage;
 mod valu;
 
+pub use coverage::{Support, coverage};
 pub use kernel::LoadedKernel;
 pub use program::{Program, Registers};
+pub use snippet::WaveState;

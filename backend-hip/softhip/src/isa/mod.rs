@@ -7,6 +7,6 @@ pub mod op;
 mod print;
 pub mod table;
 
-pub use decode::{DecodeError, decode};
+pub use decode::{DecodeError, decode, disassemble};
 pub use inst::{Format, Inst, Mods, Operand};
 pub use op::Op;

@@ -5,10 +5,10 @@ use super::blocks::{BLOCK, mask, pieces};
 use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};
 use super::group::Group;
 use super::launch::LaunchMemory;
-use super::place::{Place, Places};
+use super::place::Place;
 use super::refusal;
 use super::shadow::Conflict;
-use super::wave::{Run, WAVE, WaveAccess, lanes};
+use super::wave::{Run, WAVE, WaveAccess, for_each_lane, lanes};
 
 impl LaunchMemory {
     pub(super) fn initialised(&self, allocation: &Allocation, offset: u64, len: u64) -> bool {
@@ -56,33 +56,32 @@ impl LaunchMemory {
         Ok(Some(Place { allocation, offset }))
     }
 
-    /// Checks any access, and finds the active lanes' places.
-    pub(super) fn check(
+    /// Checks an access lane by lane, and finds the active lanes' places: the way for lanes in several allocations, and
+    /// for finding out which lane is wrong.
+    #[cold]
+    pub(super) fn check_apart(
         &self,
         group: &mut Group,
         kind: AccessKind,
         access: &WaveAccess<'_>,
-    ) -> Result<Places<'_>, Box<LaneFault>> {
-        let addresses = access.materialise();
-        if let Some(allocation) = self.check_scattered(group, kind, access, &addresses)? {
-            return Ok(Places::Together { allocation, addresses });
-        }
+        addresses: &[u64; WAVE],
+    ) -> Result<[Option<Place<'_>>; WAVE], Box<LaneFault>> {
+        let size = u64::from(access.bytes);
         let mut places = [None; WAVE];
         for lane in lanes(access.exec) {
-            let place = self.place(kind, access, addresses[lane]).map_err(|fault| lane_fault(lane, fault))?;
+            let at = |fault| Box::new(LaneFault { lane: number(lane), fault });
+            let place = self.place(kind, access, addresses[lane]).map_err(at)?;
+            let Place { allocation, offset } = place;
+            self.race(group, allocation, access.touch(kind), offset, size, access.pc)
+                .map_err(|conflict| at(refusal::race(allocation, conflict, kind, addresses[lane], size)))?;
             places[lane] = Some(place);
-            let race = self.race(group, place.allocation, access.touch(kind), place.offset, u64::from(access.bytes), access.pc);
-            race.map_err(|conflict| {
-                let fault =
-                    refusal::race(place.allocation, conflict, kind, addresses[lane], u64::from(access.bytes));
-                lane_fault(lane, fault)
-            })?;
         }
-        Ok(Places::Apart(places))
+        Ok(places)
     }
 
     /// Checks an access whose lanes are all within one allocation. `None`: they are not, or something is wrong.
-    fn check_scattered(
+    #[inline]
+    pub(super) fn check_together(
         &self,
         group: &mut Group,
         kind: AccessKind,
@@ -91,48 +90,43 @@ impl LaunchMemory {
     ) -> Result<Option<&Allocation>, Box<LaneFault>> {
         let size = u64::from(access.bytes);
         let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
-        for lane in lanes(access.exec) {
+        for_each_lane(access.exec, |lane| {
             let address = addresses[lane];
             low = low.min(address);
             high = high.max(address);
             bits |= address;
-        }
+        });
         let whole = self.space.resolve(low, high.wrapping_sub(low).saturating_add(size));
         let Some((allocation, _)) = whole.filter(|_| access.exec != 0) else { return Ok(None) };
         let permitted = kind == AccessKind::Read || allocation.writable;
         if !permitted || bits & u64::from(access.align - 1) != 0 {
             return Ok(None);
         }
-
         let reads_checked = kind != AccessKind::Write && self.checks.uninitialised;
         if !reads_checked && !self.checks.races {
             return Ok(Some(allocation));
         }
-        let mut blocks = group.take_scratch();
-        let mut add = |block, mask| match blocks.last_mut() {
-            Some((last, bits)) if *last == block => *bits |= mask,
-            _ => blocks.push((block, mask)),
-        };
-        for lane in lanes(access.exec) {
+
+        let mut blocks = group.take_blocks();
+        for_each_lane(access.exec, |lane| {
             let offset = addresses[lane] - allocation.base;
             let (block, first) = (offset / BLOCK, offset % BLOCK);
-            add(block, mask(first, size));
+            blocks.add(block, mask(first, size));
             if first + size > BLOCK {
-                add(block + 1, mask(0, first + size - BLOCK));
+                blocks.add(block + 1, mask(0, first + size - BLOCK));
             }
-        }
-        let readable = !reads_checked || blocks.iter().all(|&(block, mask)| allocation.init.has(block, mask));
+        });
+        let readable = !reads_checked || blocks.iter().all(|(block, mask)| allocation.init.has(block, mask));
         let mut race = Ok(());
         if readable && self.checks.races {
-            let touches = blocks.iter().copied();
-            race = allocation.shadow.record(&self.order, group, access.touch(kind), access.pc, touches);
+            race = allocation.shadow.record(&self.order, group, access.touch(kind), access.pc, blocks.iter());
         }
-        group.put_scratch(blocks);
+        group.put_blocks(blocks);
         if let Err(conflict) = race {
             let distance = |lane: &usize| (allocation.base + conflict.offset).wrapping_sub(addresses[*lane]);
             let lane = lanes(access.exec).find(|lane| distance(lane) < size).unwrap_or(0);
             let fault = refusal::race(allocation, conflict, kind, addresses[lane], size);
-            return Err(lane_fault(lane, fault));
+            return Err(Box::new(LaneFault { lane: number(lane), fault }));
         }
         Ok(readable.then_some(allocation))
     }
@@ -157,6 +151,7 @@ impl LaunchMemory {
     }
 }
 
-fn lane_fault(lane: usize, fault: AccessFault) -> Box<LaneFault> {
-    Box::new(LaneFault { lane: u32::try_from(lane).unwrap_or(u32::MAX), fault })
+/// A lane's index as its number.
+fn number(lane: usize) -> u32 {
+    u32::try_from(lane).unwrap_or(u32::MAX)
 }

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
+use super::blocks::BlockList;
 use super::fault::AccessKind;
 
 /// Per workgroup, how much of what it did is known to have happened: all up to this clock.
@@ -22,8 +23,8 @@ pub struct Group {
     /// A plain access was recorded since the clock last advanced.
     dirty: bool,
     seen: Clocks,
-    /// Room for the blocks and masks of one access.
-    scratch: Vec<(u64, u64)>,
+    /// Room for the blocks of one access.
+    blocks: Option<Box<BlockList>>,
 }
 
 impl Group {
@@ -41,14 +42,20 @@ impl Group {
     }
 
     /// An empty list to fill and to give back.
-    pub(super) fn take_scratch(&mut self) -> Vec<(u64, u64)> {
-        let mut scratch = std::mem::take(&mut self.scratch);
-        scratch.clear();
-        scratch
+    #[inline]
+    pub(super) fn take_blocks(&mut self) -> Box<BlockList> {
+        match self.blocks.take() {
+            Some(mut blocks) => {
+                blocks.clear();
+                blocks
+            }
+            None => Box::new(BlockList::new()),
+        }
     }
 
-    pub(super) fn put_scratch(&mut self, scratch: Vec<(u64, u64)>) {
-        self.scratch = scratch;
+    #[inline]
+    pub(super) fn put_blocks(&mut self, blocks: Box<BlockList>) {
+        self.blocks = Some(blocks);
     }
 
     pub(super) fn has_synchronised(&self) -> bool {
@@ -76,8 +83,8 @@ impl Order {
         self.launch
     }
 
-    pub(super) fn group(&self, id: u32) -> Group {
-        Group { id, actor: id, clock: 0, dirty: false, seen: Clocks::new(), scratch: Vec::new() }
+    pub(super) fn group(id: u32) -> Group {
+        Group { id, actor: id, clock: 0, dirty: false, seen: Clocks::new(), blocks: None }
     }
 
     fn actor(&self, actor: u32) -> (u32, u32) {
@@ -103,17 +110,11 @@ impl Order {
 
     /// `group` performs atomics on `addresses`: it learns what was published there (`acquire`) and
     /// publishes what it did and knows (`release`).
-    pub(super) fn synchronise(
-        &self,
-        group: &mut Group,
-        addresses: impl Iterator<Item = u64> + Clone,
-        acquire: bool,
-        release: bool,
-    ) {
+    pub(super) fn synchronise(&self, group: &mut Group, addresses: &[u64], acquire: bool, release: bool) {
         let mut published = self.published.lock().unwrap_or_else(PoisonError::into_inner);
         if acquire {
-            for address in addresses.clone() {
-                if let Some(clocks) = published.get(&address) {
+            for address in addresses {
+                if let Some(clocks) = published.get(address) {
                     merge(&mut group.seen, clocks);
                     group.seen.remove(&group.id);
                 }
@@ -122,7 +123,7 @@ impl Order {
         if release {
             let finished = if group.dirty { Some(group.clock) } else { group.clock.checked_sub(1) };
             for address in addresses {
-                let clocks = published.entry(address).or_default();
+                let clocks = published.entry(*address).or_default();
                 merge(clocks, &group.seen);
                 if let Some(clock) = finished {
                     merge(clocks, &Clocks::from([(group.id, clock)]));

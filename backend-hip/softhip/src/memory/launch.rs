@@ -6,7 +6,7 @@ use std::sync::atomic::{Ordering, fence};
 use super::cells::{halves, index};
 use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};
 use super::group::{Group, Order};
-use super::place::Place;
+use super::place::{Place, Scattered, placed};
 use super::space::Space;
 use super::wave::{Lanes, WAVE, WaveAccess, lanes};
 use super::{Checks, WideLocks, refusal};
@@ -42,7 +42,7 @@ impl LaunchMemory {
 
     /// Enters a workgroup, by its linear number below the launch's count.
     pub fn group(&self, id: u32) -> Group {
-        self.order.group(id)
+        Order::group(id)
     }
 
     /// Loads `access.bytes` (1, 2, 4, 8, 12 or 16) per active lane. Dword `i` of a lane goes to `out[i]`;
@@ -58,12 +58,19 @@ impl LaunchMemory {
             && let Some(place) = self.check_run(group, AccessKind::Read, access, run)?
         {
             place.load_run(run, access.bytes, out);
-        } else {
-            let places = self.check(group, AccessKind::Read, access)?;
-            places.for_each(access.exec, |lane, place| {
-                let _whole = self.whole(access, place);
-                place.load_lane(lane, access.bytes, out);
-            });
+            return Ok(());
+        }
+        let addresses = access.materialise();
+        if !access.atomic
+            && let Some(allocation) = self.check_together(group, AccessKind::Read, access, &addresses)?
+        {
+            Scattered { allocation, addresses: &addresses, exec: access.exec }.load(access.bytes, out);
+            return Ok(());
+        }
+        let places = self.check_apart(group, AccessKind::Read, access, &addresses)?;
+        for (lane, place) in placed(&places) {
+            let _whole = self.whole(access, place);
+            place.load_lane(lane, access.bytes, out);
         }
         if access.atomic {
             fence(Ordering::Acquire);
@@ -85,13 +92,23 @@ impl LaunchMemory {
             && let Some(place) = self.check_run(group, AccessKind::Write, access, run)?
         {
             place.store_run(run, access.bytes, data);
-        } else {
-            let places = self.check(group, AccessKind::Write, access)?;
-            self.release(group, access);
-            places.for_each(access.exec, |lane, place| {
-                let _whole = self.whole(access, place);
-                place.store_lane(lane, access.bytes, data);
-            });
+            return Ok(());
+        }
+        let addresses = access.materialise();
+        if !access.atomic
+            && let Some(allocation) = self.check_together(group, AccessKind::Write, access, &addresses)?
+        {
+            Scattered { allocation, addresses: &addresses, exec: access.exec }.store(access.bytes, data);
+            return Ok(());
+        }
+        let places = self.check_apart(group, AccessKind::Write, access, &addresses)?;
+        if access.atomic {
+            self.synchronise(group, access, false, true);
+            fence(Ordering::Release);
+        }
+        for (lane, place) in placed(&places) {
+            let _whole = self.whole(access, place);
+            place.store_lane(lane, access.bytes, data);
         }
         Ok(())
     }
@@ -105,12 +122,11 @@ impl LaunchMemory {
         out: &mut Lanes,
         mut operation: impl FnMut(usize, u32) -> u32,
     ) -> Result<(), Box<LaneFault>> {
-        let places = self.check(group, AccessKind::Atomic, access)?;
+        let places = self.check_atomic(group, access)?;
         self.synchronise(group, access, false, true);
-        places.for_each(access.exec, |lane, place| {
-            let cells = &place.allocation.cells;
-            out[lane] = cells.update(place.offset, Ordering::AcqRel, |old| operation(lane, old));
-        });
+        for (lane, Place { allocation, offset }) in placed(&places) {
+            out[lane] = allocation.cells.update(offset, Ordering::AcqRel, |old| operation(lane, old));
+        }
         self.synchronise(group, access, true, false);
         Ok(())
     }
@@ -123,18 +139,17 @@ impl LaunchMemory {
         out: &mut [u64; WAVE],
         mut operation: impl FnMut(usize, u64) -> u64,
     ) -> Result<(), Box<LaneFault>> {
-        let places = self.check(group, AccessKind::Atomic, access)?;
+        let places = self.check_atomic(group, access)?;
         self.synchronise(group, access, false, true);
-        places.for_each(access.exec, |lane, place| {
-            let _whole = self.wide.lock(place.allocation.base + place.offset);
-            let cells = &place.allocation.cells;
-            let old = u64::from(cells.load_u32(place.offset))
-                | (u64::from(cells.load_u32(place.offset + 4)) << 32);
+        for (lane, Place { allocation, offset }) in placed(&places) {
+            let _whole = self.wide.lock(allocation.base + offset);
+            let cells = &allocation.cells;
+            let old = u64::from(cells.load_u32(offset)) | (u64::from(cells.load_u32(offset + 4)) << 32);
             let [low, high] = halves(operation(lane, old));
-            cells.store(place.offset, 4, low);
-            cells.store(place.offset + 4, 4, high);
+            cells.store(offset, 4, low);
+            cells.store(offset + 4, 4, high);
             out[lane] = old;
-        });
+        }
         self.synchronise(group, access, true, false);
         Ok(())
     }
@@ -220,18 +235,28 @@ impl LaunchMemory {
         Ok(allocation.cells.load_u32(offset))
     }
 
-    fn release(&self, group: &mut Group, access: &WaveAccess<'_>) {
-        if access.atomic {
-            self.synchronise(group, access, false, true);
-            fence(Ordering::Release);
+    fn check_atomic(
+        &self,
+        group: &mut Group,
+        access: &WaveAccess<'_>,
+    ) -> Result<[Option<Place<'_>>; WAVE], Box<LaneFault>> {
+        let addresses = access.materialise();
+        match self.check_together(group, AccessKind::Atomic, access, &addresses)? {
+            Some(allocation) => Ok(std::array::from_fn(|lane| {
+                let active = access.exec >> lane & 1 == 1;
+                active.then(|| Place { allocation, offset: addresses[lane] - allocation.base })
+            })),
+            None => self.check_apart(group, AccessKind::Atomic, access, &addresses),
         }
     }
 
     fn synchronise(&self, group: &mut Group, access: &WaveAccess<'_>, acquire: bool, release: bool) {
         if self.checks.races {
-            let addresses = access.materialise();
-            let active = lanes(access.exec).map(|lane| addresses[lane]);
-            self.order.synchronise(group, active, acquire, release);
+            let all = access.materialise();
+            let mut addresses: Vec<u64> = lanes(access.exec).map(|lane| all[lane]).collect();
+            addresses.sort_unstable();
+            addresses.dedup();
+            self.order.synchronise(group, &addresses, acquire, release);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::allocation::Allocation;
-use super::wave::{Lanes, Run, WAVE, lanes};
+use super::wave::{Lanes, Run, WAVE, for_each_lane};
 
 /// Bytes of an allocation that have passed the checks.
 #[derive(Debug, Clone, Copy)]
@@ -12,38 +12,9 @@ pub(super) struct Place<'a> {
     pub(super) offset: u64,
 }
 
-/// The places of a wave's lanes.
-pub(super) enum Places<'a> {
-    /// All active lanes are within one allocation.
-    Together {
-        /// That allocation.
-        allocation: &'a Allocation,
-        /// The lanes' addresses.
-        addresses: [u64; WAVE],
-    },
-    /// Each lane has its own.
-    Apart([Option<Place<'a>>; WAVE]),
-}
-
-impl<'a> Places<'a> {
-    /// Calls `each` with every active lane and its place, ascending.
-    #[inline]
-    pub(super) fn for_each(&self, exec: u64, mut each: impl FnMut(usize, Place<'a>)) {
-        match self {
-            Self::Together { allocation, addresses } => {
-                for lane in lanes(exec) {
-                    each(lane, Place { allocation, offset: addresses[lane] - allocation.base });
-                }
-            }
-            Self::Apart(places) => {
-                for (lane, place) in places.iter().enumerate() {
-                    if let Some(place) = place {
-                        each(lane, *place);
-                    }
-                }
-            }
-        }
-    }
+/// The active lanes with their places.
+pub(super) fn placed<'a>(places: &[Option<Place<'a>>; WAVE]) -> impl Iterator<Item = (usize, Place<'a>)> {
+    places.iter().enumerate().filter_map(|(lane, place)| Some((lane, (*place)?)))
 }
 
 impl Place<'_> {
@@ -153,5 +124,38 @@ impl Place<'_> {
             *slot = bytes(value);
         }
         self.allocation.cells.write(self.offset, packed[..lanes.len()].as_flattened());
+    }
+}
+
+/// Lanes that are all within one allocation, each at its own address.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Scattered<'a> {
+    pub(super) allocation: &'a Allocation,
+    pub(super) addresses: &'a [u64; WAVE],
+    pub(super) exec: u64,
+}
+
+impl Scattered<'_> {
+    /// Loads every lane.
+    #[inline]
+    pub(super) fn load(self, bytes: u32, out: &mut [Lanes]) {
+        let Self { allocation: Allocation { cells, base, .. }, addresses, exec } = self;
+        if bytes < 4 {
+            let register = &mut out[0];
+            for_each_lane(exec, |lane| register[lane] = cells.load_narrow(addresses[lane] - base, bytes));
+            return;
+        }
+        for (dword, register) in (0u64..).zip(&mut out[..bytes as usize / 4]) {
+            for_each_lane(exec, |lane| register[lane] = cells.load_u32(addresses[lane] - base + 4 * dword));
+        }
+    }
+
+    /// Stores every lane, and marks the bytes as initialised.
+    #[inline]
+    pub(super) fn store(self, bytes: u32, data: &[Lanes]) {
+        let Self { allocation, addresses, exec } = self;
+        for_each_lane(exec, |lane| {
+            Place { allocation, offset: addresses[lane] - allocation.base }.store_lane(lane, bytes, data);
+        });
     }
 }

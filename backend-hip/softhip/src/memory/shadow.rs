@@ -1,10 +1,10 @@
 //! Who touched which byte during the current launch: the race detector between workgroups.
 //!
 //! Each block of 64 bytes has a record: the launch and the *actor* that touched it first, and masks of the
-//! bytes which that actor read, wrote, or accessed atomically. An actor is a workgroup between two of its
-//! own synchronisations by atomics ([`Group`]). Records of further actors that touch other bytes of the
-//! block go to a list, so attribution is exact to the byte. Bytes that a second workgroup reads move to the
-//! mask `multi`: any later write to them by anyone is a race, and thousands of readers cost nothing.
+//! bytes which that actor read and wrote. An actor is a workgroup between two of its own synchronisations by
+//! atomics ([`Group`]). What further actors do to other bytes of the block, and all atomics, go to a list, so
+//! attribution is exact to the byte. Bytes that a second workgroup reads move to the mask `shared`: any later
+//! write to them by anyone is a race, and thousands of readers cost nothing.
 //!
 //! A race is two accesses to one byte by different workgroups, at least one a plain write (or one plain and
 //! one atomic), with no order between them. Launches do not overlap, so a record of an earlier launch is
@@ -26,8 +26,12 @@ use super::group::{Group, Order};
 
 /// Blocks per lock.
 const PAGE_BLOCKS: u64 = 64;
-/// Words of a record: header, program counters, and the masks read, write, atomic, multi.
-const RECORD: usize = 6;
+/// Words of a block's record: header (launch, actor) and the masks read, written, shared.
+const RECORD: usize = 4;
+const HEADER: usize = 0;
+const READ: usize = 1;
+const WRITTEN: usize = 2;
+const SHARED: usize = 3;
 /// Set in the header when the list holds records of this block.
 const LISTED: u64 = 1 << 63;
 
@@ -37,11 +41,13 @@ pub(super) struct Shadow {
     locks: Box<[AtomicU32]>,
     /// The last launch that touched each page.
     pages: Box<[AtomicU32]>,
-    words: Box<[AtomicU64]>,
+    records: Box<[AtomicU64]>,
+    /// Per block, where its first actor last read and wrote it, see [`pack_pc`].
+    pcs: Box<[AtomicU32]>,
     list: Mutex<List>,
 }
 
-/// Records of blocks that several actors share.
+/// Records of blocks that several actors share, or that atomics access.
 #[derive(Debug, Default)]
 struct List {
     launch: u32,
@@ -52,10 +58,10 @@ struct List {
 #[derive(Debug, Clone, Copy, Default)]
 struct Record {
     actor: u32,
-    read_pc: u32,
-    write_pc: u32,
+    /// Packed places of the last read and the last write or atomic.
+    pcs: u32,
     read: u64,
-    write: u64,
+    written: u64,
     atomic: u64,
 }
 
@@ -76,6 +82,22 @@ struct Touch {
     pc: u32,
 }
 
+/// `pcs` with the place of one more access: dwords of code in 16 bits, reads below, writes and atomics above.
+#[inline]
+fn pack_pc(pcs: u32, kind: AccessKind, pc: u32) -> u32 {
+    let dword = (pc / 4).min(0xFFFF);
+    match kind {
+        AccessKind::Read => (pcs & 0xFFFF_0000) | dword,
+        AccessKind::Write | AccessKind::Atomic => (pcs & 0xFFFF) | (dword << 16),
+    }
+}
+
+/// The place of the last access of a kind; code beyond 256 KiB is not told apart.
+fn unpack_pc(pcs: u32, kind: AccessKind) -> Option<u32> {
+    let dword = if kind == AccessKind::Read { pcs & 0xFFFF } else { pcs >> 16 };
+    (dword != 0xFFFF).then_some(4 * dword)
+}
+
 impl Record {
     fn new(actor: u32, touch: Touch) -> Self {
         let mut record = Self { actor, ..Self::default() };
@@ -84,32 +106,24 @@ impl Record {
     }
 
     fn add(&mut self, touch: Touch) {
-        match touch.kind {
-            AccessKind::Read => {
-                self.read |= touch.mask;
-                self.read_pc = touch.pc;
-            }
-            AccessKind::Write => {
-                self.write |= touch.mask;
-                self.write_pc = touch.pc;
-            }
-            AccessKind::Atomic => {
-                self.atomic |= touch.mask;
-                self.write_pc = touch.pc;
-            }
-        }
+        let mask = match touch.kind {
+            AccessKind::Read => &mut self.read,
+            AccessKind::Write => &mut self.written,
+            AccessKind::Atomic => &mut self.atomic,
+        };
+        *mask |= touch.mask;
+        self.pcs = pack_pc(self.pcs, touch.kind, touch.pc);
     }
 
     /// The bytes of `touch` on which this record conflicts with it, and what this record did there.
-    fn conflict(&self, touch: Touch) -> Option<(u64, AccessKind, u32)> {
-        let (write, atomic, read) = (self.write & touch.mask, self.atomic & touch.mask, self.read & touch.mask);
-        let plain = touch.kind != AccessKind::Atomic;
-        if write != 0 {
-            Some((write, AccessKind::Write, self.write_pc))
-        } else if atomic != 0 && plain {
-            Some((atomic, AccessKind::Atomic, self.write_pc))
+    fn conflict(&self, touch: Touch) -> Option<(u64, AccessKind)> {
+        let [written, atomic, read] = [self.written, self.atomic, self.read].map(|mask| mask & touch.mask);
+        if written != 0 {
+            Some((written, AccessKind::Write))
+        } else if atomic != 0 && touch.kind != AccessKind::Atomic {
+            Some((atomic, AccessKind::Atomic))
         } else if read != 0 && touch.kind != AccessKind::Read {
-            Some((read, AccessKind::Read, self.read_pc))
+            Some((read, AccessKind::Read))
         } else {
             None
         }
@@ -120,6 +134,7 @@ impl Record {
 struct PageLock<'a>(&'a AtomicU32);
 
 impl<'a> PageLock<'a> {
+    #[inline]
     fn acquire(lock: &'a AtomicU32) -> Self {
         let mut spins = 0u32;
         while lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -135,68 +150,58 @@ impl<'a> PageLock<'a> {
 }
 
 impl Drop for PageLock<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.0.store(0, Ordering::Release);
     }
 }
 
 /// The record words of one block.
+#[derive(Clone, Copy)]
 struct Slot<'a>(&'a [AtomicU64; RECORD]);
 
 impl Slot<'_> {
-    fn get(&self, word: usize) -> u64 {
+    #[inline]
+    fn get(self, word: usize) -> u64 {
         self.0[word].load(Ordering::Relaxed)
     }
 
-    fn put(&self, word: usize, value: u64) {
+    #[inline]
+    fn put(self, word: usize, value: u64) {
         self.0[word].store(value, Ordering::Relaxed);
     }
 
+    #[inline]
     fn header(launch: u32, actor: u32) -> u64 {
         (u64::from(launch) << 32) | u64::from(actor)
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "takes the fields apart")]
-    fn load(&self) -> Record {
-        let pcs = self.get(1);
+    fn launch(self) -> u64 {
+        (self.get(HEADER) & !LISTED) >> 32
+    }
+
+    /// The first actor's record.
+    #[expect(clippy::cast_possible_truncation, reason = "takes the low half of the header")]
+    fn first(self, pcs: &AtomicU32) -> Record {
         Record {
-            actor: self.get(0) as u32,
-            read_pc: pcs as u32,
-            write_pc: (pcs >> 32) as u32,
-            read: self.get(2),
-            write: self.get(3),
-            atomic: self.get(4),
-        }
-    }
-
-    fn save(&self, record: &Record) {
-        self.put(1, (u64::from(record.write_pc) << 32) | u64::from(record.read_pc));
-        self.put(2, record.read);
-        self.put(3, record.write);
-        self.put(4, record.atomic);
-    }
-
-    /// Is everything about `touch` recorded already, and free of conflict?
-    #[inline]
-    fn knows(&self, header: u64, launch: u32, actor: u32, touch: Touch) -> bool {
-        let mask = touch.mask;
-        let mine = header == Self::header(launch, actor);
-        match touch.kind {
-            AccessKind::Read => {
-                (mine && self.get(2) & mask == mask)
-                    || (header >> 32 == u64::from(launch)
-                        && self.get(5) & mask == mask
-                        && (self.get(3) | self.get(4)) & mask == 0)
-            }
-            AccessKind::Write => mine && self.get(3) & mask == mask && self.get(5) & mask == 0,
-            AccessKind::Atomic => mine && self.get(4) & mask == mask && self.get(5) & mask == 0,
+            actor: self.get(HEADER) as u32,
+            pcs: pcs.load(Ordering::Relaxed),
+            read: self.get(READ),
+            written: self.get(WRITTEN),
+            atomic: 0,
         }
     }
 }
 
 impl Shadow {
     pub(super) fn empty() -> Self {
-        Self { locks: Box::default(), pages: Box::default(), words: Box::default(), list: Mutex::default() }
+        Self {
+            locks: Box::default(),
+            pages: Box::default(),
+            records: Box::default(),
+            pcs: Box::default(),
+            list: Mutex::default(),
+        }
     }
 
     /// For `len` bytes. The records cost memory only once they are used.
@@ -206,15 +211,10 @@ impl Shadow {
         Some(Self {
             locks: try_zeroed_slice_box(pages).ok()?,
             pages: try_zeroed_slice_box(pages).ok()?,
-            words: try_zeroed_slice_box(blocks.checked_mul(RECORD)?).ok()?,
+            records: try_zeroed_slice_box(blocks.checked_mul(RECORD)?).ok()?,
+            pcs: try_zeroed_slice_box(blocks).ok()?,
             list: Mutex::default(),
         })
-    }
-
-    #[inline]
-    fn slot(&self, block: u64) -> Slot<'_> {
-        let records = self.words.as_chunks::<RECORD>().0;
-        Slot(&records[index(block)])
     }
 
     /// Records that `group` touches the bytes `(block, mask)`, or answers the first conflict. Blocks of one page
@@ -228,95 +228,116 @@ impl Shadow {
         pc: u32,
         blocks: impl Iterator<Item = (u64, u64)>,
     ) -> Result<(), Conflict> {
+        let records = self.records.as_chunks::<RECORD>().0;
+        let mine = Slot::header(order.launch(), group.actor());
+        let own = if kind == AccessKind::Read { READ } else { WRITTEN };
         let mut held: Option<(u64, PageLock<'_>)> = None;
         for (block, mask) in blocks {
-            let touch = Touch { kind, block, mask, pc };
-            let slot = self.slot(touch.block);
-            let header = slot.get(0);
-            if slot.knows(header, order.launch(), group.actor(), touch) {
+            let slot = Slot(&records[index(block)]);
+            // Everything about the access is recorded already: by this actor, or as bytes that many read.
+            let header = slot.get(HEADER);
+            let known = kind != AccessKind::Atomic && header == mine && slot.get(own) & mask == mask;
+            if known && (kind == AccessKind::Read || slot.get(SHARED) & mask == 0) {
                 continue;
             }
-            let page = touch.block / PAGE_BLOCKS;
+            if kind == AccessKind::Read
+                && header >> 32 == u64::from(order.launch())
+                && slot.get(SHARED) & mask == mask
+                && slot.get(WRITTEN) & mask == 0
+            {
+                continue;
+            }
+            let page = block / PAGE_BLOCKS;
             if held.as_ref().is_none_or(|(locked, _)| *locked != page) {
                 drop(held.take());
                 held = Some((page, PageLock::acquire(&self.locks[index(page)])));
                 self.pages[index(page)].store(order.launch(), Ordering::Relaxed);
             }
-            group.note_plain(touch.kind);
-            self.record_locked(order, group, &slot, touch)?;
+            group.note_plain(kind);
+            let touch = Touch { kind, block, mask, pc };
+            if !self.record_alone(order.launch(), slot, mine, own, touch) {
+                self.record_shared(order, group, slot, touch)?;
+            }
         }
         Ok(())
     }
 
-    fn record_locked(&self, order: &Order, group: &Group, slot: &Slot<'_>, touch: Touch) -> Result<(), Conflict> {
-        let header = slot.get(0);
-        let mine = Slot::header(order.launch(), group.actor());
-        if (header & !LISTED) >> 32 != u64::from(order.launch()) {
-            slot.save(&Record::new(group.actor(), touch));
-            slot.put(5, 0);
-            slot.put(0, mine);
-            return Ok(());
+    /// Records an access to a block that nobody else has touched in this launch; `false` if somebody has.
+    #[inline]
+    fn record_alone(&self, launch: u32, slot: Slot<'_>, mine: u64, own: usize, touch: Touch) -> bool {
+        let header = slot.get(HEADER);
+        let pcs = &self.pcs[index(touch.block)];
+        if touch.kind == AccessKind::Atomic {
+            return false;
         }
-        let mut owner = slot.load();
-        if header == mine && slot.get(5) & touch.mask == 0 {
-            owner.add(touch);
-            slot.save(&owner);
-            return Ok(());
+        if slot.launch() != u64::from(launch) {
+            slot.put(READ, 0);
+            slot.put(WRITTEN, 0);
+            slot.put(SHARED, 0);
+            slot.put(own, touch.mask);
+            slot.put(HEADER, mine);
+            pcs.store(pack_pc(u32::MAX, touch.kind, touch.pc), Ordering::Relaxed);
+            return true;
         }
-        self.record_shared(order, group, slot, touch, &mut owner)
+        if header == mine && slot.get(SHARED) & touch.mask == 0 {
+            slot.put(own, slot.get(own) | touch.mask);
+            pcs.store(pack_pc(pcs.load(Ordering::Relaxed), touch.kind, touch.pc), Ordering::Relaxed);
+            return true;
+        }
+        false
     }
 
-    /// The block has been touched by more than one actor in this launch, or is about to be.
+    /// The block has been touched by more than one actor in this launch, or is about to be, or has atomics.
     #[cold]
-    fn record_shared(
-        &self,
-        order: &Order,
-        group: &Group,
-        slot: &Slot<'_>,
-        touch: Touch,
-        owner: &mut Record,
-    ) -> Result<(), Conflict> {
+    fn record_shared(&self, order: &Order, group: &Group, slot: Slot<'_>, touch: Touch) -> Result<(), Conflict> {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         if list.launch != order.launch() {
             list.launch = order.launch();
             list.blocks.clear();
         }
+        let pcs = &self.pcs[index(touch.block)];
+        if slot.launch() != u64::from(order.launch()) {
+            slot.put(READ, 0);
+            slot.put(WRITTEN, 0);
+            slot.put(SHARED, 0);
+            slot.put(HEADER, Slot::header(order.launch(), group.actor()));
+            pcs.store(u32::MAX, Ordering::Relaxed);
+        }
+        let first = slot.first(pcs);
         let others = list.blocks.get(&touch.block).map_or(&[][..], Vec::as_slice);
         let at = |mask: u64| touch.block * BLOCK + u64::from(mask.trailing_zeros());
         let mut read_elsewhere = 0;
-        for record in std::iter::once(&*owner).chain(others) {
+        for record in std::iter::once(&first).chain(others) {
             if order.same_group(record.actor, group) {
                 continue;
             }
             read_elsewhere |= record.read;
-            if let Some((mask, access, pc)) = record.conflict(touch)
+            if let Some((mask, access)) = record.conflict(touch)
                 && !order.precedes(record.actor, group)
             {
                 let workgroup = Some(order.group_of(record.actor));
-                return Err(Conflict { offset: at(mask), other: RaceSide { access, workgroup, pc: Some(pc) } });
+                let other = RaceSide { access, workgroup, pc: unpack_pc(record.pcs, access) };
+                return Err(Conflict { offset: at(mask), other });
             }
         }
-        let multi = slot.get(5);
-        if touch.kind != AccessKind::Read && multi & touch.mask != 0 && !group.has_synchronised() {
+        let shared = slot.get(SHARED);
+        if touch.kind != AccessKind::Read && shared & touch.mask != 0 && !group.has_synchronised() {
             let other = RaceSide { access: AccessKind::Read, workgroup: None, pc: None };
-            return Err(Conflict { offset: at(multi & touch.mask), other });
+            return Err(Conflict { offset: at(shared & touch.mask), other });
         }
 
         let mut rest = touch;
         if touch.kind == AccessKind::Read {
-            slot.put(5, multi | (read_elsewhere & touch.mask));
+            slot.put(SHARED, shared | (read_elsewhere & touch.mask));
             rest.mask &= !read_elsewhere;
         }
-        if owner.actor == group.actor() {
-            owner.add(rest);
-            slot.save(owner);
-        } else if rest.mask != 0 {
+        if rest.mask != 0 {
             let records = list.blocks.entry(touch.block).or_default();
             match records.iter_mut().find(|record| record.actor == group.actor()) {
                 Some(record) => record.add(rest),
                 None => records.push(Record::new(group.actor(), rest)),
             }
-            slot.put(0, slot.get(0) | LISTED);
+            slot.put(HEADER, slot.get(HEADER) | LISTED);
         }
         Ok(())
     }
@@ -324,36 +345,25 @@ impl Shadow {
     /// Calls `each` with the block and the masks (read, written or atomic) of every block that `launch` touched.
     pub(super) fn touched(&self, launch: u32, mut each: impl FnMut(u64, u64, u64)) {
         let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
-        let pages = self.words.as_chunks::<RECORD>().0.chunks(index(PAGE_BLOCKS));
-        for ((page, touched), records) in (0u64..).zip(&self.pages).zip(pages) {
-            if touched.load(Ordering::Relaxed) == launch {
-                Self::touched_page(launch, page * PAGE_BLOCKS, records, &list, &mut each);
-            }
-        }
-    }
-
-    fn touched_page(
-        launch: u32,
-        first: u64,
-        records: &[[AtomicU64; RECORD]],
-        list: &List,
-        each: &mut impl FnMut(u64, u64, u64),
-    ) {
-        for (block, words) in (first..).zip(records) {
-            let slot = Slot(words);
-            let header = slot.get(0);
-            if (header & !LISTED) >> 32 != u64::from(launch) {
+        let pages = self.records.as_chunks::<RECORD>().0.chunks(index(PAGE_BLOCKS));
+        for ((page, last), records) in (0u64..).zip(&self.pages).zip(pages) {
+            if last.load(Ordering::Relaxed) != launch {
                 continue;
             }
-            let owner = slot.load();
-            let mut masks = (owner.read, owner.write | owner.atomic);
-            if header & LISTED != 0 {
-                for record in list.blocks.get(&block).into_iter().flatten() {
-                    masks.0 |= record.read;
-                    masks.1 |= record.write | record.atomic;
+            for (block, words) in (page * PAGE_BLOCKS..).zip(records) {
+                let slot = Slot(words);
+                if slot.launch() != u64::from(launch) {
+                    continue;
                 }
+                let (mut read, mut written) = (slot.get(READ), slot.get(WRITTEN));
+                if slot.get(HEADER) & LISTED != 0 {
+                    for record in list.blocks.get(&block).into_iter().flatten() {
+                        read |= record.read;
+                        written |= record.written | record.atomic;
+                    }
+                }
+                each(block, read, written);
             }
-            each(block, masks.0, masks.1);
         }
     }
 }

@@ -68,6 +68,20 @@ impl Run {
     }
 }
 
+/// Calls `each` with every lane of `exec`, ascending.
+#[inline]
+pub(super) fn for_each_lane(exec: u64, mut each: impl FnMut(usize)) {
+    if exec == u64::MAX {
+        (0..WAVE).for_each(each);
+    } else {
+        let mut rest = exec;
+        while rest != 0 {
+            each(rest.trailing_zeros() as usize);
+            rest &= rest - 1;
+        }
+    }
+}
+
 /// The numbers of the lanes set in `exec`, ascending.
 #[inline]
 pub(super) fn lanes(exec: u64) -> impl Iterator<Item = usize> + Clone {

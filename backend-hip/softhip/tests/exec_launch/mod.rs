@@ -8,7 +8,7 @@ use softhip::exec::LoadedKernel;
 use softhip::memory::{AllocationKind, Checks, Memory};
 use softhip::object::CodeObject;
 use softhip::report::Report;
-use softhip::sched::{Counters, Dispatch, Execute as _, Limits};
+use softhip::sched::{Counters, Dispatch, Limits};
 
 /// A device with one code object on it.
 pub struct Device {

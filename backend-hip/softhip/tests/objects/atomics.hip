@@ -1,7 +1,7 @@
-// Atomic read-modify-write on global memory and LDS. Any grid and block.
+// Atomic read-modify-write on global memory and LDS.
 #include "device.h"
 
-// counts: [bins] u32, bins <= 256; x: [n] bytes.
+// counts: [256] u32, cleared by the caller; x: [n] bytes. Grid: 4.
 extern "C" __global__ void histogram(const u8 *x, u32 *counts, u32 n) {
     __shared__ u32 local[256];
     for (u32 i = thread_x(); i < 256; i += block_dim_x()) local[i] = 0;
@@ -22,6 +22,7 @@ struct Cells {
     u32 old_sum;
 };
 
+// x: one u32 per work-item. Any grid and block.
 extern "C" __global__ void atomic_zoo(Cells *c, const u32 *x) {
     const u32 i = block_x() * block_dim_x() + thread_x(), v = x[i];
 #define RMW(fn, field, value) fn(&c->field, value, __ATOMIC_RELAXED, __HIP_MEMORY_SCOPE_AGENT)
@@ -46,6 +47,7 @@ extern "C" __global__ void atomic_zoo(Cells *c, const u32 *x) {
 }
 
 // The last block to arrive writes the sum of all: release and acquire at agent scope.
+// x, part: [blocks] u32; arrived: one u32, cleared. Grid: blocks.
 extern "C" __global__ void last_block_sum(const u32 *x, u32 *part, u32 *arrived, u32 *out, u32 blocks) {
     if (thread_x() != 0) return;
     part[block_x()] = x[block_x()];

@@ -82,6 +82,8 @@ pub(in crate::exec) struct Uop {
     pub clamp: bool,
     /// A floating-point operation: modes that flush denormals concern it.
     pub float: bool,
+    /// A compare that writes EXEC, too.
+    pub writes_exec: bool,
     /// What it counts as.
     pub kind: Kind,
     /// Bytes from the kernel's entry.

@@ -13,16 +13,16 @@ use crate::exec::float::Float;
 use crate::isa::Op;
 
 /// Writes the mask, and EXEC too for `v_cmpx`.
-fn finish<const X: bool>(c: &mut Cx<'_>, u: &Uop, holds: u64) -> Step {
+fn finish(c: &mut Cx<'_>, u: &Uop, holds: u64) -> Step {
     let mask = holds & c.wave.exec();
     c.write64(u, mask);
-    if X {
+    if u.writes_exec {
         c.wave.set_exec(mask);
     }
     Step::Next
 }
 
-fn compare<T: Word + PartialOrd, const RELATION: u8, const X: bool>(c: &mut Cx<'_>, u: &Uop) -> Step {
+fn compare<T: Word + PartialOrd, const RELATION: u8>(c: &mut Cx<'_>, u: &Uop) -> Step {
     #[expect(clippy::eq_op, reason = "a NaN is not equal to itself")]
     let holds = test2(c, u, |a: T, b: T| {
         let less = RELATION & 1 != 0 && a < b;
@@ -31,28 +31,45 @@ fn compare<T: Word + PartialOrd, const RELATION: u8, const X: bool>(c: &mut Cx<'
         let unordered = RELATION & 8 != 0 && (a != a || b != b);
         less | equal | greater | unordered
     });
-    finish::<X>(c, u, holds)
+    finish(c, u, holds)
 }
 
-fn table<T: Word + PartialOrd, const X: bool>() -> [Handler; 16] {
-    [
-        compare::<T, 0, X>,
-        compare::<T, 1, X>,
-        compare::<T, 2, X>,
-        compare::<T, 3, X>,
-        compare::<T, 4, X>,
-        compare::<T, 5, X>,
-        compare::<T, 6, X>,
-        compare::<T, 7, X>,
-        compare::<T, 8, X>,
-        compare::<T, 9, X>,
-        compare::<T, 10, X>,
-        compare::<T, 11, X>,
-        compare::<T, 12, X>,
-        compare::<T, 13, X>,
-        compare::<T, 14, X>,
-        compare::<T, 15, X>,
-    ]
+/// Relations among integers.
+fn ordered<T: Word + Ord>(relation: usize) -> Option<Handler> {
+    let table: [Handler; 8] = [
+        compare::<T, 0>,
+        compare::<T, 1>,
+        compare::<T, 2>,
+        compare::<T, 3>,
+        compare::<T, 4>,
+        compare::<T, 5>,
+        compare::<T, 6>,
+        |c, u| finish(c, u, u64::MAX),
+    ];
+    table.get(relation).copied()
+}
+
+/// Relations among floating-point numbers.
+fn partial<T: Word + PartialOrd>(relation: usize) -> Option<Handler> {
+    let table: [Handler; 16] = [
+        compare::<T, 0>,
+        compare::<T, 1>,
+        compare::<T, 2>,
+        compare::<T, 3>,
+        compare::<T, 4>,
+        compare::<T, 5>,
+        compare::<T, 6>,
+        compare::<T, 7>,
+        compare::<T, 8>,
+        compare::<T, 9>,
+        compare::<T, 10>,
+        compare::<T, 11>,
+        compare::<T, 12>,
+        compare::<T, 13>,
+        compare::<T, 14>,
+        |c, u| finish(c, u, u64::MAX),
+    ];
+    table.get(relation).copied()
 }
 
 /// One of the classes in `mask`: signalling and quiet NaN, then −∞, −normal, −denormal, −0, and their mirror images.
@@ -74,9 +91,9 @@ fn is_class<F: Float>(value: F, mask: u32) -> bool {
     (mask >> class) & 1 != 0
 }
 
-fn class<F: Float, const X: bool>(c: &mut Cx<'_>, u: &Uop) -> Step {
+fn class<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let holds = test2(c, u, is_class::<F>);
-    finish::<X>(c, u, holds)
+    finish(c, u, holds)
 }
 
 /// The relation bits by name.
@@ -102,37 +119,27 @@ fn relation(name: &str) -> Option<usize> {
     })
 }
 
-fn by_name<const X: bool>(relation_name: &str, ty: &str) -> Option<Handler> {
-    let at = relation(relation_name)?;
-    Some(match ty {
-        "f16" => table::<f16, X>()[at],
-        "f32" => table::<f32, X>()[at],
-        "f64" => table::<f64, X>()[at],
-        "i16" => table::<i16, X>()[at],
-        "u16" => table::<u16, X>()[at],
-        "i32" => table::<i32, X>()[at],
-        "u32" => table::<u32, X>()[at],
-        "i64" => table::<i64, X>()[at],
-        "u64" => table::<u64, X>()[at],
-        _ => return None,
-    })
-}
-
 pub(super) fn handler(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
-        Op::v_cmp_class_f32 => class::<f32, false>,
-        Op::v_cmpx_class_f32 => class::<f32, true>,
-        Op::v_cmp_class_f64 => class::<f64, false>,
-        Op::v_cmpx_class_f64 => class::<f64, true>,
-        Op::v_cmp_class_f16 => class::<f16, false>,
-        Op::v_cmpx_class_f16 => class::<f16, true>,
+        Op::v_cmp_class_f32 | Op::v_cmpx_class_f32 => class::<f32>,
+        Op::v_cmp_class_f64 | Op::v_cmpx_class_f64 => class::<f64>,
+        Op::v_cmp_class_f16 | Op::v_cmpx_class_f16 => class::<f16>,
         _ => {
             let name = op.mnemonic();
-            return if let Some((relation, ty)) = name.strip_prefix("v_cmp_").and_then(|rest| rest.split_once('_')) {
-                by_name::<false>(relation, ty)
-            } else {
-                let (relation, ty) = name.strip_prefix("v_cmpx_").and_then(|rest| rest.split_once('_'))?;
-                by_name::<true>(relation, ty)
+            let rest = name.strip_prefix("v_cmp_").or_else(|| name.strip_prefix("v_cmpx_"))?;
+            let (relation_name, ty) = rest.split_once('_')?;
+            let at = relation(relation_name)?;
+            return match ty {
+                "f16" => partial::<f16>(at),
+                "f32" => partial::<f32>(at),
+                "f64" => partial::<f64>(at),
+                "i16" => ordered::<i16>(at),
+                "u16" => ordered::<u16>(at),
+                "i32" => ordered::<i32>(at),
+                "u32" => ordered::<u32>(at),
+                "i64" => ordered::<i64>(at),
+                "u64" => ordered::<u64>(at),
+                _ => None,
             };
         }
     };

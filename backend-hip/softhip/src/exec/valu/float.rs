@@ -14,7 +14,7 @@ pub(super) fn fp2<F: Float>(
     c: &mut Cx<'_>,
     u: &Uop,
     fast: impl Fn(F, F) -> F,
-    slow: impl Fn(Round, F, F) -> F,
+    slow: fn(Round, F, F) -> F,
 ) -> Step {
     match c.wave.mode.round_of(F::SIZE) {
         Round::Nearest => map2(c, u, fast),
@@ -27,7 +27,7 @@ pub(super) fn fp3<F: Float>(
     c: &mut Cx<'_>,
     u: &Uop,
     fast: impl Fn(F, F, F) -> F,
-    slow: impl Fn(Round, F, F, F) -> F,
+    slow: fn(Round, F, F, F) -> F,
 ) -> Step {
     match c.wave.mode.round_of(F::SIZE) {
         Round::Nearest => map3(c, u, fast),
@@ -61,7 +61,7 @@ fn med3<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
 }
 
 /// An operation that f64 carries out exactly for every format.
-fn integral<F: Float>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(f64) -> f64) -> Step {
+fn integral<F: Float>(c: &mut Cx<'_>, u: &Uop, f: fn(f64) -> f64) -> Step {
     map1(c, u, move |a: F| float::settle(F::from_f64(f(a.to_f64())), [a]))
 }
 

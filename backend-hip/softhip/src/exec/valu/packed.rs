@@ -27,7 +27,7 @@ where
     map3(c, u, |a: [T; 2], b: [T; 2], d: [T; 2]| [f(a[0], b[0], d[0]), f(a[1], b[1], d[1])])
 }
 
-fn fp_pair2<F: Float>(c: &mut Cx<'_>, u: &Uop, fast: impl Fn(F, F) -> F, slow: impl Fn(Round, F, F) -> F) -> Step
+fn fp_pair2<F: Float>(c: &mut Cx<'_>, u: &Uop, fast: impl Fn(F, F) -> F, slow: fn(Round, F, F) -> F) -> Step
 where
     [F; 2]: Word,
 {
@@ -55,7 +55,7 @@ fn fma_mix(c: &mut Cx<'_>, u: &Uop) -> Step {
     }
 }
 
-/// The product and sum are rounded once, to f16.
+/// Fused in f32, then rounded to f16.
 fn fma_mix_f16(c: &mut Cx<'_>, u: &Uop) -> Step {
     let round = c.wave.mode.round16_64;
     map3(c, u, move |a: f32, b: f32, d: f32| {

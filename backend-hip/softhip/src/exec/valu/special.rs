@@ -13,7 +13,7 @@ use crate::exec::float::{Float, flush, settle};
 use crate::isa::Op;
 
 /// Computes in f64; `F` keeps its denormals unless it is f32.
-fn through_f64<F: Float>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(f64) -> f64) -> Step {
+fn through_f64<F: Float>(c: &mut Cx<'_>, u: &Uop, f: fn(f64) -> f64) -> Step {
     map1(c, u, move |a: F| {
         let flushes = F::SIZE == 32;
         let a = if flushes { flush(a) } else { a };

@@ -24,9 +24,8 @@ pub fn decode(code: Code, row: &Row<Mai>, second: u32) -> Result<Inst, DecodeErr
         }
         Mai::Mfma | Mai::MfmaF64 | Mai::Smfmac => {
             inst.dst = operand::vector(code, op, vdst, row.dst, acc_cd)?;
-            for i in 0..2 {
-                let acc = flag(second, 27 + u32::from(byte(i)));
-                let i = i as usize;
+            for (i, acc_bit) in [27, 28].into_iter().enumerate() {
+                let acc = flag(second, acc_bit);
                 inst.src[i] = matrix_source(code, op, fields[i], row.src[i], acc, Allowed::Vector)?;
             }
             let (acc, allowed) = match row.rule {

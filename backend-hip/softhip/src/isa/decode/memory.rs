@@ -83,6 +83,5 @@ pub fn decode_flat(code: Code) -> Result<Inst, DecodeError> {
     Ok(inst)
 }
 
-/// `saddr` value that means "no scalar address".
-const SADDR_OFF: u32 = 0x7f;
-const _: () = assert!(SADDR_OFF == scalar::EXEC as u32 + 1);
+/// `saddr` value that means "no scalar address": the high half of EXEC.
+const SADDR_OFF: u32 = scalar::EXEC as u32 + 1;

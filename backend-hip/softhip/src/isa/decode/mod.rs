@@ -78,6 +78,17 @@ pub fn decode(words: &[u32], pc: u64) -> Result<Inst, DecodeError> {
     }
 }
 
+/// Decodes instruction after instruction. A word that starts none is an error and is stepped over.
+pub fn disassemble(words: &[u32], pc: u64) -> impl Iterator<Item = Result<Inst, DecodeError>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let rest = words.get(at..).filter(|rest| !rest.is_empty())?;
+        let inst = decode(rest, pc.wrapping_add(4 * at as u64));
+        at += inst.map_or(1, |inst| usize::from(inst.size) / 4);
+        Some(inst)
+    })
+}
+
 /// The words an instruction is decoded from.
 #[derive(Clone, Copy)]
 struct Code {

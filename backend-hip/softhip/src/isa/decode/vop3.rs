@@ -41,20 +41,17 @@ pub fn decode(code: Code) -> Result<Inst, DecodeError> {
 }
 
 fn with_sources(code: Code, row: &Row<Vop>, second: u32, mut inst: Inst) -> Result<Inst, DecodeError> {
-    for i in 0..3 {
-        let field = bits(second, 9 * u32::from(byte(i)), 9);
-        inst.src[i as usize] = match row.src[i as usize] {
-            Ty::X => {
-                code.require(field == 0, row.op, "unused source")?;
-                continue;
-            }
-            ty => {
-                // A lane mask may be any scalar pair but EXEC.
-                let exec = field == u32::from(scalar::EXEC);
-                code.require(ty != Ty::MASK || !exec, row.op, "mask is exec")?;
-                operand::source(code, row.op, field, ty, allowed(ty))?
-            }
-        };
+    for (i, low) in [0, 9, 18].into_iter().enumerate() {
+        let field = bits(second, low, 9);
+        let ty = row.src[i];
+        if ty == Ty::X {
+            code.require(field == 0, row.op, "unused source")?;
+            continue;
+        }
+        // A lane mask may be any scalar pair but EXEC.
+        let exec = field == u32::from(scalar::EXEC);
+        code.require(ty != Ty::MASK || !exec, row.op, "mask is exec")?;
+        inst.src[i] = operand::source(code, row.op, field, ty, allowed(ty))?;
     }
     Ok(inst)
 }

@@ -1,0 +1,27 @@
+//! What each operation does, instruction by instruction, against formulas written from AMD's pseudo-code.
+//!
+//! `words.txt` holds the assembled snippets; `assemble.sh` makes it again with llvm-mc.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::unreadable_literal,
+    reason = "formulas of an instruction set"
+)]
+
+mod bench;
+mod carry;
+mod compare;
+mod control;
+mod convert;
+mod coverage;
+mod float;
+mod int;
+mod local;
+mod matrix;
+mod memory;
+mod modes;
+mod modifiers;
+mod packed;
+mod scalar;

@@ -1,0 +1,123 @@
+//! Which taps are wanted, as on the command line.
+
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use super::{Point, UnknownPoint};
+
+/// A list of points, each perhaps in some layers only: `q_rope,attn_out@3,x_out@0-5,all@7`.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Selection {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Part {
+    /// `None`: all points.
+    point: Option<Point>,
+    /// `None`: all layers, and the points outside of them.
+    layers: Option<RangeInclusive<usize>>,
+}
+
+/// A selection that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SelectionError {
+    /// No point has that name.
+    #[error(transparent)]
+    Point(#[from] UnknownPoint),
+    /// What stands behind `@` is no layer and no range of layers.
+    #[error("'{found}': want a layer or a range of layers behind '@', as in x_out@3 or x_out@0-5")]
+    Layers {
+        /// The part.
+        found: String,
+    },
+    /// A layer is given for a point that stands outside the layers.
+    #[error("'{found}': {point} is not part of a layer")]
+    NoLayer {
+        /// The part.
+        found: String,
+        /// The point.
+        point: Point,
+    },
+}
+
+impl Selection {
+    /// Whether `point` of `layer` is in it.
+    pub fn includes(&self, point: Point, layer: Option<usize>) -> bool {
+        self.parts.iter().any(|part| {
+            part.point.is_none_or(|p| p == point)
+                && part.layers.as_ref().is_none_or(|layers| layer.is_some_and(|l| layers.contains(&l)))
+        })
+    }
+}
+
+impl FromStr for Selection {
+    type Err = SelectionError;
+
+    fn from_str(text: &str) -> Result<Self, SelectionError> {
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(part);
+        Ok(Selection { parts: parts.collect::<Result<_, _>>()? })
+    }
+}
+
+fn part(text: &str) -> Result<Part, SelectionError> {
+    let (name, layers) = match text.split_once('@') {
+        Some((name, layers)) => (name, Some(layers)),
+        None => (text, None),
+    };
+    let point = if name == "all" { None } else { Some(name.parse::<Point>()?) };
+    let Some(layers) = layers else { return Ok(Part { point, layers: None }) };
+    if let Some(point) = point.filter(|p| !p.in_layer()) {
+        return Err(SelectionError::NoLayer { found: text.to_owned(), point });
+    }
+    let wrong = || SelectionError::Layers { found: text.to_owned() };
+    let number = |text: &str| text.parse::<usize>().map_err(|_| wrong());
+    let (first, last) = match layers.split_once('-') {
+        Some((first, last)) => (number(first)?, number(last)?),
+        None => (number(layers)?, number(layers)?),
+    };
+    if first > last {
+        return Err(wrong());
+    }
+    Ok(Part { point, layers: Some(first..=last) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(text: &str, layers: usize) -> Vec<String> {
+        let selection: Selection = text.parse().unwrap();
+        let mut names = Vec::new();
+        for &point in Point::ALL {
+            if point.in_layer() {
+                let layers = (0..layers).filter(|&l| selection.includes(point, Some(l)));
+                names.extend(layers.map(|l| format!("{point}@{l}")));
+            } else if selection.includes(point, None) {
+                names.push(point.to_string());
+            }
+        }
+        names
+    }
+
+    #[test]
+    fn parts_choose_points_and_layers() {
+        assert_eq!(chosen("logits, q@1", 3), ["q@1", "logits"]);
+        assert_eq!(chosen("x_out,x_out@2", 3), ["x_out@0", "x_out@1", "x_out@2"]);
+        assert_eq!(chosen("x_in@1-2,embed_out", 4), ["embed_out", "x_in@1", "x_in@2"]);
+        assert_eq!(chosen("all@0", 2).len(), Point::ALL.iter().filter(|p| p.in_layer()).count());
+        assert_eq!(chosen("all", 1).len(), Point::ALL.len());
+        assert_eq!(chosen("", 2), Vec::<String>::new());
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let error = |text: &str| text.parse::<Selection>().unwrap_err().to_string();
+        assert!(error("x_off").starts_with("unknown trace point 'x_off'; the points are embed_out, x_in,"));
+        assert_eq!(error("logits@3"), "'logits@3': logits is not part of a layer");
+        for bad in ["q@", "q@x", "q@3-1", "q@1-"] {
+            assert!(error(bad).starts_with(&format!("'{bad}': want a layer")), "{bad}");
+        }
+    }
+}
