@@ -1,6 +1,7 @@
 //! What backends in host memory share. Work is done when the call returns, so streams and events only order
 //! what is ordered already.
 
+use std::io::ErrorKind;
 use std::ops::Range;
 
 use kernels::{
@@ -9,6 +10,7 @@ use kernels::{
 };
 
 use crate::HostBuffer;
+use crate::fence::{self, Fence, FenceError};
 
 /// The part in which CPU backends differ.
 pub trait Compute {
@@ -30,12 +32,22 @@ pub trait Compute {
 
 /// A backend that computes by `C` in host memory.
 #[derive(Clone, Debug, Default)]
-pub struct Host<C>(C);
+pub struct Host<C> {
+    compute: C,
+    fence: Option<Fence>,
+}
 
 impl<C: Compute> Host<C> {
     /// The backend that computes by `compute`.
     pub const fn new(compute: C) -> Self {
-        Host(compute)
+        Host { compute, fence: None }
+    }
+
+    /// The backend that computes by `compute` in buffers that lie against unmapped pages. An access past that edge ends
+    /// the process, so this is for one that may die.
+    pub fn with_fence(compute: C, fence: Fence) -> Result<Self, FenceError> {
+        fence::available()?;
+        Ok(Host { compute, fence: Some(fence) })
     }
 }
 
@@ -64,25 +76,30 @@ impl<C: Compute> Backend for Host<C> {
     type Pending = Landed;
 
     fn identity(&self) -> Identity {
-        Identity { name: C::NAME, device: self.0.describe(), place: Place::Host }
+        Identity { name: C::NAME, device: self.compute.describe(), place: Place::Host }
     }
 
     fn numerics(&self, op: &OpForm) -> Numerics {
-        self.0.numerics(op)
+        self.compute.numerics(op)
     }
 
     fn supports(&self, op: &OpForm) -> Support {
-        self.0.supports(op)
+        self.compute.supports(op)
     }
 
     fn alloc(&self, bytes: usize, label: &str) -> Result<HostBuffer, DeviceError> {
-        let out_of_memory =
-            || DeviceError::OutOfMemory { label: label.into(), requested: bytes, available: 0 };
-        HostBuffer::zeroed(bytes, label).ok_or_else(out_of_memory)
+        match self.fence {
+            Some(fence) => HostBuffer::fenced(bytes, label, fence).map_err(|e| refused(bytes, label, e)),
+            None => HostBuffer::zeroed(bytes, label).ok_or_else(|| out_of_memory(bytes, label)),
+        }
     }
 
     fn adopt(&self, memory: &HostMemory, label: &str) -> Result<Adoption<HostBuffer>, DeviceError> {
-        Ok(Adoption::Shared(HostBuffer::adopted(memory.clone(), label)))
+        Ok(match self.fence {
+            // The host's memory has no fence; a copy of it does.
+            Some(_) => Adoption::NeedsCopy,
+            None => Adoption::Shared(HostBuffer::adopted(memory.clone(), label)),
+        })
     }
 
     fn stream(&self) -> Result<HostStream, DeviceError> {
@@ -130,7 +147,24 @@ impl<C: Compute> Backend for Host<C> {
     }
 
     fn launch(&self, _: &HostStream, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError> {
-        self.0.run(op)
+        self.compute.run(op)
+    }
+}
+
+fn out_of_memory(bytes: usize, label: &str) -> DeviceError {
+    DeviceError::OutOfMemory { label: label.into(), requested: bytes, available: 0 }
+}
+
+fn refused(bytes: usize, label: &str, error: FenceError) -> DeviceError {
+    match error {
+        FenceError::TooLarge { .. } => out_of_memory(bytes, label),
+        FenceError::System { source, .. } if source.kind() == ErrorKind::OutOfMemory => {
+            out_of_memory(bytes, label)
+        }
+        FenceError::System { call, source, .. } => {
+            DeviceError::Runtime { call, code: source.raw_os_error().unwrap_or(0), name: source.to_string() }
+        }
+        FenceError::NoPages => DeviceError::Lost(error.to_string()),
     }
 }
 

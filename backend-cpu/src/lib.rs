@@ -4,9 +4,11 @@
 //!   element it knows the value and what the error of a correct implementation scales with.
 //! * [`fast`]: f32 on all cores, written independently of the reference.
 //! * [`host`]: what every backend in host memory shares: buffers, streams, copies. Work is done when a call returns.
+//! * [`fence`]: buffers against unmapped pages; the only file with `unsafe`.
 #![deny(unsafe_code)]
 
 pub mod fast;
+pub mod fence;
 pub mod host;
 mod memory;
 pub mod reference;

@@ -2,6 +2,8 @@
 
 use kernels::{Buffer, HostMemory};
 
+use crate::fence::{Fence, FenceError, Fenced};
+
 /// Host memory that holds tensors.
 #[derive(Debug)]
 pub struct HostBuffer {
@@ -16,6 +18,8 @@ enum Content {
     Owned(Vec<u128>),
     /// Adopted without a copy; becomes owned when written.
     Adopted(HostMemory),
+    /// Against an unmapped page.
+    Fenced(Fenced),
 }
 
 impl HostBuffer {
@@ -26,6 +30,12 @@ impl HostBuffer {
         content.try_reserve_exact(words).ok()?;
         content.resize(words, 0);
         Some(HostBuffer { content: Content::Owned(content), len, label: label.into() })
+    }
+
+    /// `len` zero bytes behind `fence`.
+    pub fn fenced(len: usize, label: &str, fence: Fence) -> Result<Self, FenceError> {
+        let content = Content::Fenced(Fenced::zeroed(len, fence)?);
+        Ok(HostBuffer { content, len, label: label.into() })
     }
 
     /// The bytes of `memory`, where they are.
@@ -39,6 +49,7 @@ impl HostBuffer {
         match &self.content {
             Content::Owned(words) => &bytemuck::cast_slice(words)[..self.len],
             Content::Adopted(memory) => memory.bytes(),
+            Content::Fenced(fenced) => fenced.bytes(),
         }
     }
 
@@ -52,6 +63,7 @@ impl HostBuffer {
         match &mut self.content {
             Content::Owned(words) => &mut bytemuck::cast_slice_mut(words)[..self.len],
             Content::Adopted(_) => &mut [],
+            Content::Fenced(fenced) => fenced.bytes_mut(),
         }
     }
 }

@@ -43,8 +43,14 @@ pub trait Cases: Sync {
     /// Whether `name` is the name of a case.
     fn understands(&self, name: &CaseName) -> Result<(), NameError>;
 
-    /// Runs a case.
-    fn run(&self, name: &CaseName, target: &dyn Target, judge: Judge) -> Result<CaseResult, NameError>;
+    /// Runs a case, called `full` with its backend.
+    fn run(
+        &self,
+        name: &CaseName,
+        full: &str,
+        target: &dyn Target,
+        judge: Judge,
+    ) -> Result<CaseResult, NameError>;
 }
 
 /// `F` as [`Cases`].
@@ -81,7 +87,13 @@ impl<F: Family> Cases for Of<F> {
         name.spec::<F::Spec>().map(drop)
     }
 
-    fn run(&self, name: &CaseName, target: &dyn Target, judge: Judge) -> Result<CaseResult, NameError> {
+    fn run(
+        &self,
+        name: &CaseName,
+        full: &str,
+        target: &dyn Target,
+        judge: Judge,
+    ) -> Result<CaseResult, NameError> {
         let spec = name.spec::<F::Spec>()?;
         let begin = Instant::now();
         let mut trial = Trial::new(target, judge);
@@ -93,7 +105,7 @@ impl<F: Family> Cases for Of<F> {
             Ok(()) | Err(Stop::Failed) => Outcome::Failed(found.failures),
         };
         Ok(CaseResult {
-            name: name.on(target.identity().name),
+            name: full.into(),
             outcome,
             worst: found.worst,
             compared: found.compared,

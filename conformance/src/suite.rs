@@ -36,7 +36,7 @@ pub fn names(backend: &str, filter: &Filter) -> Vec<String> {
 /// Runs the case called `full` on `target`.
 pub fn run(full: &str, target: &dyn Target, judge: Judge) -> Result<CaseResult, NameError> {
     let (name, family) = find(full)?;
-    family.run(&name, target, judge)
+    family.run(&name, full, target, judge)
 }
 
 /// Words that a case's name must contain, all of them.

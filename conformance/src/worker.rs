@@ -26,7 +26,7 @@ pub struct Recipe {
     pub program: PathBuf,
     /// The backend.
     pub backend: String,
-    /// Guards around buffers.
+    /// What notices an access outside a buffer.
     pub guard: Guard,
     /// How long a case may take.
     pub timeout: Duration,
@@ -83,9 +83,7 @@ impl Worker {
     fn start(&self) -> io::Result<Process> {
         let mut command = Command::new(&self.recipe.program);
         command.args(["worker", "--backend", &self.recipe.backend]);
-        if self.recipe.guard == Guard::Off {
-            command.arg("--no-guard");
-        }
+        command.args(["--guard", &self.recipe.guard.to_string()]);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let missing = || io::Error::other("a worker without pipes");

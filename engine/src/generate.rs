@@ -52,6 +52,8 @@ pub struct Generation {
     pub finish: Finish,
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
+    /// Those of them that the cache did not hold already.
+    pub prefilled_tokens: usize,
     /// The prompt's way through the model.
     pub prefill: Duration,
     /// From the start to the first token.
@@ -63,7 +65,7 @@ pub struct Generation {
 impl Generation {
     /// Tokens of the prompt per second.
     pub fn prefill_rate(&self) -> f64 {
-        rate(self.prompt_tokens, self.prefill)
+        rate(self.prefilled_tokens, self.prefill)
     }
 
     /// Generated tokens per second, the first one apart, which the prefill has paid for.
@@ -82,8 +84,13 @@ fn rate(count: usize, time: Duration) -> f64 {
 #[non_exhaustive]
 pub enum GenerateError {
     /// There is nothing to continue.
-    #[error("the prompt has no tokens")]
-    EmptyPrompt,
+    #[error("the prompt has {prompt} tokens, of which the cache holds {held}: nothing is left to run")]
+    EmptyPrompt {
+        /// Tokens of the prompt.
+        prompt: usize,
+        /// Tokens of the sequence in the cache.
+        held: usize,
+    },
     /// No token can be chosen.
     #[error("step {step}: {source}")]
     Sampler {
@@ -107,6 +114,7 @@ pub fn prefill<B: Backend>(
     chunk: usize,
     taps: &mut dyn TapSink,
 ) -> Result<Logits, GenerateError> {
+    cache.check_room(seq as usize, tokens.len()).map_err(ModelError::from)?;
     let mut last = None;
     let mut chunks = tokens.chunks(chunk.max(1)).peekable();
     while let Some(tokens) = chunks.next() {
@@ -116,10 +124,12 @@ pub fn prefill<B: Backend>(
         }
         last = Some(model.forward(cache, &batch, Step::PREFILL, taps)?);
     }
-    last.ok_or(GenerateError::EmptyPrompt)
+    last.ok_or(GenerateError::EmptyPrompt { prompt: 0, held: cache.len(seq as usize) })
 }
 
-/// Continues `prompt` in sequence 0 behind what the cache holds of it, and tells `on_token` of each token as it comes.
+/// Continues `prompt` in sequence 0 and tells `on_token` of each token as it comes.
+///
+/// The cache may hold the first tokens of the prompt already, as it does in a conversation; only the rest runs.
 pub fn generate<B: Backend>(
     model: &mut Model<B>,
     cache: &mut KvCache<B::Buffer>,
@@ -130,7 +140,10 @@ pub fn generate<B: Backend>(
     mut on_token: impl FnMut(u32) -> ControlFlow<()>,
 ) -> Result<Generation, GenerateError> {
     let begin = Instant::now();
-    let mut logits = prefill(model, cache, 0, prompt, options.chunk, taps)?;
+    let held = cache.len(0);
+    let rest = prompt.get(held..).filter(|rest| !rest.is_empty());
+    let rest = rest.ok_or(GenerateError::EmptyPrompt { prompt: prompt.len(), held })?;
+    let mut logits = prefill(model, cache, 0, rest, options.chunk, taps)?;
     let prefill = begin.elapsed();
     let mut history = prompt.to_vec();
     let mut first_token = prefill;
@@ -159,7 +172,15 @@ pub fn generate<B: Backend>(
     }
     let tokens = history.split_off(prompt.len());
     let decode = begin.elapsed().saturating_sub(first_token);
-    Ok(Generation { tokens, finish, prompt_tokens: prompt.len(), prefill, first_token, decode })
+    Ok(Generation {
+        tokens,
+        finish,
+        prompt_tokens: prompt.len(),
+        prefilled_tokens: rest.len(),
+        prefill,
+        first_token,
+        decode,
+    })
 }
 
 /// Where sequence `seq` continues.

@@ -207,9 +207,18 @@ impl<Buf> KvCache<Buf> {
         Ok(())
     }
 
+    /// Refuses `add` more tokens of sequence `seq` where they do not fit.
+    pub fn check_room(&self, seq: usize, add: usize) -> Result<(), CacheError> {
+        let (have, slots) = (self.len(seq), self.slots());
+        if add > slots.saturating_sub(have) {
+            return Err(CacheError::Overflow { seq, have, add, slots });
+        }
+        Ok(())
+    }
+
     /// Refuses rows that do not continue their sequences or do not fit.
     pub(crate) fn lengths_after(&self, rows: &[Row]) -> Result<Lengths, CacheError> {
-        let (seqs, slots) = (self.seqs(), self.slots());
+        let seqs = self.seqs();
         if rows.is_empty() {
             return Err(CacheError::Empty);
         }
@@ -222,10 +231,8 @@ impl<Buf> KvCache<Buf> {
             }
             *len += 1;
         }
-        for (seq, (&have, &sum)) in self.lengths.iter().zip(&lengths).enumerate() {
-            if sum > slots {
-                return Err(CacheError::Overflow { seq, have, add: sum - have, slots });
-            }
+        for (seq, (have, sum)) in self.lengths.iter().zip(&lengths).enumerate() {
+            self.check_room(seq, sum - have)?;
         }
         Ok(Lengths(lengths))
     }

@@ -29,7 +29,8 @@ Examples:
   assay check                                every case on every backend
   assay check 'rope neox' --backend cpu      cases whose names contain both words
   assay check --cases 100000 --seed 7        and 100,000 random ones
-  assay check --shard 2/4 --junit out.xml    a quarter of the work, for CI")]
+  assay check --shard 2/4 --junit out.xml    a quarter of the work, for CI
+  assay check --guard fence-after            an access past the end of a buffer kills its worker")]
 pub struct Check {
     /// Words that the names of the cases must contain, separated by blanks; a full name runs that case.
     #[arg(default_value = "")]
@@ -52,9 +53,9 @@ pub struct Check {
     /// Seconds that a case may take.
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
-    /// No guard zones around buffers.
-    #[arg(long)]
-    no_guard: bool,
+    /// What notices an access outside a buffer.
+    #[arg(long, value_enum, default_value_t)]
+    guard: Guard,
     /// Known failures.
     #[arg(long, value_name = "FILE")]
     expectations: Option<PathBuf>,
@@ -94,7 +95,7 @@ impl Check {
             seconds: 0.0,
         };
         for name in self.backends() {
-            finished.backends.push(backends::open(&name, self.guard())?.identity());
+            finished.backends.push(backends::open(&name, self.guard)?.identity());
             self.sweep(&name, &expectations, &mut finished)?;
         }
         if finished.results.is_empty() {
@@ -106,23 +107,20 @@ impl Check {
         Ok(if finished.totals().conform() { End::Well } else { End::DoesNotConform })
     }
 
+    /// Those asked for, that of the case asked for, or all that there are.
     fn backends(&self) -> Vec<String> {
-        if self.backend.is_empty() {
-            KNOWN.iter().map(|k| k.name.to_owned()).collect()
-        } else {
-            self.backend.clone()
+        match CaseName::parse(&self.filter) {
+            _ if !self.backend.is_empty() => self.backend.clone(),
+            Ok((_, backend)) => vec![backend],
+            Err(_) => KNOWN.iter().map(|k| k.name.to_owned()).collect(),
         }
-    }
-
-    fn guard(&self) -> Guard {
-        if self.no_guard { Guard::Off } else { Guard::Canaries }
     }
 
     fn recipe(&self, backend: &str) -> Result<Recipe, Trouble> {
         let program =
             std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
         let timeout = Duration::from_secs(self.timeout);
-        Ok(Recipe { program, backend: backend.into(), guard: self.guard(), timeout })
+        Ok(Recipe { program, backend: backend.into(), guard: self.guard, timeout })
     }
 
     /// Runs one backend's cases: those that failed before, the enumerated ones, the random ones.

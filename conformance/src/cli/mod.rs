@@ -3,10 +3,18 @@
 //! Exit codes: 0 all conform, 1 a kernel does not, 2 bad usage or input, 3 the device is missing or lost.
 
 mod check;
+mod env;
+mod inspect;
 mod list;
+mod logits;
+mod model;
+mod on_backend;
+mod perplexity;
 mod progress;
+mod run;
 mod story;
 mod support;
+mod tokenize;
 mod worker;
 mod zoo;
 
@@ -32,6 +40,11 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Run(Box<run::Run>),
+    Logits(Box<logits::Logits>),
+    Tokenize(tokenize::Tokenize),
+    Perplexity(Box<perplexity::Perplexity>),
+    Inspect(inspect::Inspect),
     Check(check::Check),
     List(list::List),
     Support(support::Support),
@@ -69,7 +82,7 @@ impl Trouble {
 impl From<OpenError> for Trouble {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Unknown { .. } => Trouble::Input(error.to_string()),
+            OpenError::Unknown { .. } | OpenError::NoFence { .. } => Trouble::Input(error.to_string()),
             OpenError::Device { .. } => Trouble::Device(error.to_string()),
         }
     }
@@ -78,7 +91,16 @@ impl From<OpenError> for Trouble {
 /// Parses the command line and runs what it asks for.
 pub fn main() -> ExitCode {
     // A usage error exits with code 2 inside `parse`.
-    let ended = match Cli::parse().command {
+    let cli = Cli::parse();
+    for warning in env::warnings() {
+        eprintln!("warning: {warning}");
+    }
+    let ended = match cli.command {
+        Command::Run(command) => command.run(),
+        Command::Logits(command) => command.run(),
+        Command::Tokenize(command) => command.run(),
+        Command::Perplexity(command) => command.run(),
+        Command::Inspect(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Support(command) => command.run(),

@@ -11,15 +11,14 @@ pub struct Worker {
     /// Backend to run them on.
     #[arg(long)]
     backend: String,
-    /// No guard zones around buffers.
-    #[arg(long)]
-    no_guard: bool,
+    /// What notices an access outside a buffer.
+    #[arg(long, value_enum, default_value_t)]
+    guard: Guard,
 }
 
 impl Worker {
     pub fn run(self) -> Result<End, Trouble> {
-        let guard = if self.no_guard { Guard::Off } else { Guard::Canaries };
-        let target = backends::open(&self.backend, guard)?;
+        let target = backends::open(&self.backend, self.guard)?;
         worker::serve(target.as_ref(), std::io::stdin().lock(), std::io::stdout().lock())
             .map_err(Trouble::input)?;
         Ok(End::Well)

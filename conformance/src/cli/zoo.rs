@@ -58,7 +58,7 @@ impl Zoo {
                 program: program.clone(),
                 backend: format!("mutant:{}", mutant.name),
                 guard: Guard::Canaries,
-                timeout: Duration::from_secs(5),
+                timeout: Duration::from_secs(2),
             };
             let fate = matrix::expose(mutant, jobs, &recipe);
             fates.push(fate.map_err(|e| Trouble::Device(format!("worker process: {e}")))?);

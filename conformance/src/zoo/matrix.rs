@@ -14,7 +14,7 @@ use super::harness::HarnessMutant;
 use super::mutant::Mutant;
 
 /// Cases of an op that a mutant meets first; only one that survives them meets all.
-const SAMPLE: usize = 400;
+const SAMPLE: usize = 250;
 
 /// What became of a mutant.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub fn expose(mutant: &Mutant, jobs: usize, recipe: &Recipe) -> io::Result<Fate>
     let step = all.len().div_ceil(SAMPLE).max(1);
     let sample: Vec<String> = all.iter().step_by(step).cloned().collect();
     let mut fate = meet(mutant, &sample, jobs, recipe)?;
-    if !fate.killed() || fate.found_by.len() == 1 {
+    if !fate.killed() {
         fate = meet(mutant, &all, jobs, recipe)?;
     }
     Ok(fate)

@@ -106,6 +106,24 @@ pub enum Value {
     Array(Array),
 }
 
+impl fmt::Display for Value {
+    /// Scalars and texts as they are, long texts shortened; of an array its type and length.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 60;
+        match self {
+            Self::Int(int, _) => write!(f, "{int}"),
+            Self::Float(x, _) => write!(f, "{x}"),
+            Self::Bool(b) => write!(f, "{b}"),
+            Self::String(s) if s.chars().count() > SHOWN => {
+                let start: String = s.chars().take(SHOWN).collect();
+                write!(f, "{start:?}… ({} bytes)", s.len())
+            }
+            Self::String(s) => write!(f, "{s:?}"),
+            Self::Array(_) => f.write_str(&self.type_name()),
+        }
+    }
+}
+
 impl Value {
     /// The type in words, e.g. `u32` or `array of 3 i32`.
     pub fn type_name(&self) -> String {

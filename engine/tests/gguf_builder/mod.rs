@@ -5,6 +5,9 @@
 #![allow(dead_code, reason = "each test binary uses its own part of the builder")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+pub mod bases;
+pub mod broken;
+
 use kernels::DType;
 
 /// A metadata value.

@@ -7,7 +7,9 @@ use super::core::cx::{Cx, Step};
 use super::core::mode::Mode;
 use super::core::trap::Trap;
 use super::core::wave::{SCALARS, State, Wave};
-use super::modifiers;
+use super::core::uop::Uop;
+use super::modifiers::{self, is_valu};
+use super::gpr_index;
 use super::poison;
 use super::program::Program;
 use super::start::Start;
@@ -61,6 +63,7 @@ impl<'a> Worker<'a> {
             v: program.vector_file(),
             scc: false,
             mode: Mode::new(0),
+            gpr_index: false,
             pc: 0,
             poison: 0,
             poisonings: Vec::new(),
@@ -171,7 +174,7 @@ pub(super) fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
         if u.splat != 0 {
             c.splat(u);
         }
-        let step = if c.wave.mode.flushes && u.float { modifiers::flushed(c, u) } else { (u.run)(c, u) };
+        let step = if c.wave.mode.flushes || c.wave.gpr_index { run_specially(c, u) } else { (u.run)(c, u) };
         if step != Step::Next {
             c.wave.executed += executed;
             return step;
@@ -182,4 +185,19 @@ pub(super) fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
         return c.fault(Trap::new(Problem::Budget { instructions: c.wave.executed }));
     }
     Step::Next
+}
+
+/// Runs an instruction under a mode that is not the usual one.
+#[cold]
+fn run_specially(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let moved = if c.wave.gpr_index && is_valu(u.inst.format) {
+        match gpr_index::moved(c, u) {
+            Ok(moved) => Some(moved),
+            Err(step) => return step,
+        }
+    } else {
+        None
+    };
+    let u = moved.as_ref().unwrap_or(u);
+    if c.wave.mode.flushes && u.float { modifiers::flushed(c, u) } else { (u.run)(c, u) }
 }

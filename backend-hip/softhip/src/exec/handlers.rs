@@ -8,7 +8,7 @@ use super::core::trap::Trap;
 use super::core::uop::{Missing, Scalar, Uop};
 use super::core::wave::SINK;
 use super::resolve::kind;
-use super::{control, matrix, salu, smem, valu};
+use super::{control, gpr_index, matrix, salu, smem, valu};
 use crate::isa::table::Ty;
 use crate::isa::{self, Format, Inst, Mods, Op, Operand};
 use crate::report::Problem;
@@ -20,6 +20,7 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
         .or_else(|| salu::sopc(op))
         .or_else(|| salu::sopk(op))
         .or_else(|| control::handler(op))
+        .or_else(|| gpr_index::handler(op))
         .or_else(|| smem::handler(op))
         .or_else(|| valu::handler(op))
         .or_else(|| matrix::handler(op))

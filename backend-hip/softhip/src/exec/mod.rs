@@ -24,6 +24,7 @@ mod coverage;
 mod core;
 mod dpp;
 mod float;
+mod gpr_index;
 mod group;
 mod handlers;
 mod kernel;

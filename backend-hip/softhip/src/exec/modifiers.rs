@@ -39,7 +39,8 @@ pub(super) fn redirect(layout: &Layout, u: &mut Uop) {
     }
 }
 
-fn is_valu(format: Format) -> bool {
+/// Vector arithmetic, as opposed to memory and matrices.
+pub(super) fn is_valu(format: Format) -> bool {
     matches!(
         format,
         Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vopc | Format::Sdwa | Format::Dpp | Format::Vop3p

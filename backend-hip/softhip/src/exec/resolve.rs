@@ -141,6 +141,7 @@ impl Layout {
             let at = usize::from(i);
             let ty = source_type(&inst, types, at);
             if ty == Ty::MASK {
+                uop.src[at] = self.constant(0, 0);
                 continue;
             }
             match self.source(inst.src[at], ty)? {

@@ -101,6 +101,7 @@ impl WaveState {
             v: program.vector_file(),
             scc: self.scc,
             mode: Mode::new(self.mode),
+            gpr_index: false,
             pc: 0,
             poison: 0,
             poisonings: Vec::new(),

@@ -27,42 +27,6 @@ pub(super) fn pieces(offset: u64, len: u64) -> impl Iterator<Item = (u64, u64)> 
     })
 }
 
-/// The blocks that one wave access touches, with neighbours of one block merged.
-#[derive(Debug)]
-pub(super) struct BlockList {
-    /// At most two blocks for each of 64 lanes.
-    entries: [(u64, u64); 128],
-    len: usize,
-}
-
-impl BlockList {
-    pub(super) fn new() -> Self {
-        Self { entries: [(0, 0); 128], len: 0 }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.len = 0;
-    }
-
-    /// Adds bytes of a block.
-    #[inline]
-    pub(super) fn add(&mut self, block: u64, mask: u64) {
-        if let Some(last) = self.len.checked_sub(1)
-            && self.entries[last].0 == block
-        {
-            self.entries[last].1 |= mask;
-        } else {
-            self.entries[self.len] = (block, mask);
-            self.len += 1;
-        }
-    }
-
-    #[inline]
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.entries[..self.len].iter().copied()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -67,34 +67,32 @@ impl Cells {
     /// The 4 bytes at `offset`, which need not be aligned.
     #[inline]
     pub(super) fn load_u32(&self, offset: u64) -> u32 {
-        let low = self.word(offset).load(Ordering::Relaxed);
-        let shift = (offset & 3) * 8;
-        if shift == 0 {
-            return low;
-        }
-        let high = self.word(offset + 4).load(Ordering::Relaxed);
-        (low >> shift) | (high << (32 - shift))
+        halves(self.around(offset, 4))[0]
     }
 
     /// The 1 or 2 bytes at `offset`, zero-extended.
     #[inline]
     pub(super) fn load_narrow(&self, offset: u64, bytes: u32) -> u32 {
-        let shift = (offset & 3) * 8;
-        let mut value = self.word(offset).load(Ordering::Relaxed) >> shift;
-        if shift == 24 && bytes == 2 {
-            value |= self.word(offset + 1).load(Ordering::Relaxed) << 8;
-        }
-        value & ((1 << (8 * bytes)) - 1)
+        halves(self.around(offset, u64::from(bytes)))[0] & ((1 << (8 * bytes)) - 1)
+    }
+
+    /// The words with the first and the last of up to 4 bytes, shifted to begin at `offset`. Without a branch: lanes
+    /// alternate between aligned and not.
+    #[inline]
+    fn around(&self, offset: u64, bytes: u64) -> u64 {
+        let low = self.word(offset).load(Ordering::Relaxed);
+        let high = self.word(offset + bytes - 1).load(Ordering::Relaxed);
+        (u64::from(low) | (u64::from(high) << 32)) >> (8 * (offset % 4))
     }
 
     /// Stores the low `bytes` (1 to 4) bytes of `value` at `offset`, which need not be aligned.
     #[inline]
     pub(super) fn store(&self, offset: u64, bytes: u32, value: u32) {
-        if bytes == 4 && offset & 3 == 0 {
+        if bytes == 4 && offset.is_multiple_of(4) {
             self.word(offset).store(value, Ordering::Relaxed);
             return;
         }
-        let shift = (offset & 3) * 8;
+        let shift = (offset % 4) * 8;
         let mask = ((1u64 << (8 * bytes)) - 1) << shift;
         let value = (u64::from(value) << shift) & mask;
         let [low_mask, high_mask] = halves(mask);

@@ -4,10 +4,11 @@ use super::allocation::Allocation;
 use super::blocks::{BLOCK, mask, pieces};
 use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};
 use super::group::Group;
+use super::init::Init;
 use super::launch::LaunchMemory;
 use super::place::Place;
 use super::refusal;
-use super::shadow::Conflict;
+use super::shadow::{Conflict, Recorder};
 use super::wave::{Run, WAVE, WaveAccess, for_each_lane, lanes};
 
 impl LaunchMemory {
@@ -27,7 +28,11 @@ impl LaunchMemory {
         if !self.checks.races {
             return Ok(());
         }
-        allocation.shadow.record(&self.order, group, kind, pc, pieces(offset, len))
+        let mut recorder = allocation.shadow.recorder(&self.order, group, kind, pc);
+        for (block, mask) in pieces(offset, len) {
+            recorder.touch(block, mask);
+        }
+        recorder.finish()
     }
 
     /// Checks a contiguous access. `None`: something is wrong, and the check by lanes will say what.
@@ -42,18 +47,45 @@ impl LaunchMemory {
         let len = run.len(access.bytes);
         let Some((allocation, offset)) = self.space.resolve(run.address, len) else { return Ok(None) };
         let permitted = kind == AccessKind::Read || allocation.writable;
-        let aligned = run.address & u64::from(access.align - 1) == 0;
-        let readable = kind == AccessKind::Write || self.initialised(allocation, offset, len);
-        if !(permitted && aligned && readable) {
+        if !permitted || run.address & u64::from(access.align - 1) != 0 {
             return Ok(None);
         }
-        if let Err(conflict) = self.race(group, allocation, kind, offset, len, access.pc) {
+        let mut walk = self.walk(group, allocation, kind, access);
+        for (block, mask) in pieces(offset, len) {
+            walk.visit(block, mask);
+        }
+        let (readable, race) = walk.finish();
+        if let Err(conflict) = race {
             let lane = run.lane_of(conflict.offset - offset, access.bytes);
             let address = run.address + u64::from(lane - run.first) * u64::from(access.bytes);
             let fault = refusal::race(allocation, conflict, kind, address, u64::from(access.bytes));
             return Err(Box::new(LaneFault { lane, fault }));
         }
-        Ok(Some(Place { allocation, offset }))
+        Ok(readable.then_some(Place { allocation, offset }))
+    }
+
+    /// The checks of `access` on the bytes of `allocation`.
+    #[inline]
+    fn walk<'a>(
+        &'a self,
+        group: &'a mut Group,
+        allocation: &'a Allocation,
+        kind: AccessKind,
+        access: &WaveAccess<'_>,
+    ) -> Walk<'a> {
+        let reads = kind != AccessKind::Write;
+        let recorder = if self.checks.races {
+            Some(allocation.shadow.recorder(&self.order, group, access.touch(kind), access.pc))
+        } else {
+            None
+        };
+        Walk {
+            block: 0,
+            mask: 0,
+            init: (reads && self.checks.uninitialised).then_some(&allocation.init),
+            recorder,
+            readable: true,
+        }
     }
 
     /// Checks an access lane by lane, and finds the active lanes' places: the way for lanes in several allocations, and
@@ -102,26 +134,19 @@ impl LaunchMemory {
         if !permitted || bits & u64::from(access.align - 1) != 0 {
             return Ok(None);
         }
-        let reads_checked = kind != AccessKind::Write && self.checks.uninitialised;
-        if !reads_checked && !self.checks.races {
+        let mut walk = self.walk(group, allocation, kind, access);
+        if walk.is_empty() {
             return Ok(Some(allocation));
         }
-
-        let mut blocks = group.take_blocks();
         for_each_lane(access.exec, |lane| {
             let offset = addresses[lane] - allocation.base;
             let (block, first) = (offset / BLOCK, offset % BLOCK);
-            blocks.add(block, mask(first, size));
+            walk.add(block, mask(first, size));
             if first + size > BLOCK {
-                blocks.add(block + 1, mask(0, first + size - BLOCK));
+                walk.add(block + 1, mask(0, first + size - BLOCK));
             }
         });
-        let readable = !reads_checked || blocks.iter().all(|(block, mask)| allocation.init.has(block, mask));
-        let mut race = Ok(());
-        if readable && self.checks.races {
-            race = allocation.shadow.record(&self.order, group, access.touch(kind), access.pc, blocks.iter());
-        }
-        group.put_blocks(blocks);
+        let (readable, race) = walk.finish();
         if let Err(conflict) = race {
             let distance = |lane: &usize| (allocation.base + conflict.offset).wrapping_sub(addresses[*lane]);
             let lane = lanes(access.exec).find(|lane| distance(lane) < size).unwrap_or(0);
@@ -148,6 +173,57 @@ impl LaunchMemory {
             return Ok(Place { allocation, offset });
         };
         Err(refusal::within(allocation, reason, kind, address, size))
+    }
+}
+
+/// Goes over the blocks of an access.
+struct Walk<'a> {
+    /// The block whose bytes wait to be visited, and those bytes.
+    block: u64,
+    mask: u64,
+    init: Option<&'a Init>,
+    recorder: Option<Recorder<'a>>,
+    /// Every byte visited so far has been written by somebody.
+    readable: bool,
+}
+
+impl Walk<'_> {
+    /// Is there nothing to check?
+    fn is_empty(&self) -> bool {
+        self.init.is_none() && self.recorder.is_none()
+    }
+
+    /// Checks bytes of a block.
+    #[inline]
+    fn visit(&mut self, block: u64, mask: u64) {
+        if let Some(init) = self.init {
+            self.readable &= init.has(block, mask);
+        }
+        if let Some(recorder) = &mut self.recorder {
+            recorder.touch(block, mask);
+        }
+    }
+
+    /// Checks bytes of a block, together with those that come next if they are in the same block.
+    #[inline]
+    fn add(&mut self, block: u64, mask: u64) {
+        if block == self.block {
+            self.mask |= mask;
+            return;
+        }
+        if self.mask != 0 {
+            self.visit(self.block, self.mask);
+        }
+        (self.block, self.mask) = (block, mask);
+    }
+
+    /// Whether all bytes were readable, and the first race.
+    #[inline]
+    fn finish(mut self) -> (bool, Result<(), Conflict>) {
+        if self.mask != 0 {
+            self.visit(self.block, self.mask);
+        }
+        (self.readable, self.recorder.map_or(Ok(()), Recorder::finish))
     }
 }
 

@@ -8,7 +8,6 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::blocks::BlockList;
 use super::fault::AccessKind;
 
 /// Per workgroup, how much of what it did is known to have happened: all up to this clock.
@@ -23,8 +22,6 @@ pub struct Group {
     /// A plain access was recorded since the clock last advanced.
     dirty: bool,
     seen: Clocks,
-    /// Room for the blocks of one access.
-    blocks: Option<Box<BlockList>>,
 }
 
 impl Group {
@@ -39,23 +36,6 @@ impl Group {
 
     pub(super) fn note_plain(&mut self, kind: AccessKind) {
         self.dirty |= kind != AccessKind::Atomic;
-    }
-
-    /// An empty list to fill and to give back.
-    #[inline]
-    pub(super) fn take_blocks(&mut self) -> Box<BlockList> {
-        match self.blocks.take() {
-            Some(mut blocks) => {
-                blocks.clear();
-                blocks
-            }
-            None => Box::new(BlockList::new()),
-        }
-    }
-
-    #[inline]
-    pub(super) fn put_blocks(&mut self, blocks: Box<BlockList>) {
-        self.blocks = Some(blocks);
     }
 
     pub(super) fn has_synchronised(&self) -> bool {
@@ -84,7 +64,7 @@ impl Order {
     }
 
     pub(super) fn group(id: u32) -> Group {
-        Group { id, actor: id, clock: 0, dirty: false, seen: Clocks::new(), blocks: None }
+        Group { id, actor: id, clock: 0, dirty: false, seen: Clocks::new() }
     }
 
     fn actor(&self, actor: u32) -> (u32, u32) {

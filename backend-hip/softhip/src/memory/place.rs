@@ -23,6 +23,8 @@ impl Place<'_> {
     pub(super) fn load_run(self, run: Run, bytes: u32, out: &mut [Lanes]) {
         let aligned = self.offset.is_multiple_of(4);
         match bytes {
+            1 => self.load_packed(run, out, |[byte]: [u8; 1]| u32::from(byte)),
+            2 => self.load_packed(run, out, |bytes| u32::from(u16::from_le_bytes(bytes))),
             4 if aligned => self.load_words::<1>(run, out),
             8 if aligned => self.load_words::<2>(run, out),
             12 if aligned => self.load_words::<3>(run, out),
@@ -113,6 +115,17 @@ impl Place<'_> {
             for (register, word) in registers.iter().zip(words) {
                 word.store(register[lane], Ordering::Relaxed);
             }
+        }
+    }
+
+    /// Narrow loads side by side: whole words but for the ends.
+    fn load_packed<const N: usize>(self, run: Run, out: &mut [Lanes], value: impl Fn([u8; N]) -> u32) {
+        let mut packed = [[0; N]; WAVE];
+        let lanes = &mut out[0][run.lanes()];
+        let packed = &mut packed[..lanes.len()];
+        self.allocation.cells.read(self.offset, packed.as_flattened_mut());
+        for (lane, &bytes) in lanes.iter_mut().zip(&*packed) {
+            *lane = value(bytes);
         }
     }
 

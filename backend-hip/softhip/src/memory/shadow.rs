@@ -14,6 +14,7 @@
 //! access whose bits are all recorded already needs no lock: whatever conflicts with it later sees them.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
@@ -51,7 +52,27 @@ pub(super) struct Shadow {
 #[derive(Debug, Default)]
 struct List {
     launch: u32,
-    blocks: HashMap<u64, Vec<Record>>,
+    blocks: HashMap<u64, Vec<Record>, BuildHasherDefault<BlockHasher>>,
+}
+
+/// Spreads block numbers by a multiplication: they are no enemy's choice, and lookups are frequent.
+#[derive(Debug, Default)]
+struct BlockHasher(u64);
+
+impl Hasher for BlockHasher {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.write_u64(u64::from(byte));
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = (self.0 ^ value).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(32);
+    }
 }
 
 /// What one actor did to one block.
@@ -180,6 +201,15 @@ impl Slot<'_> {
         (self.get(HEADER) & !LISTED) >> 32
     }
 
+    /// Empties a record of an earlier launch.
+    #[inline]
+    fn restart(self, header: u64) {
+        self.put(READ, 0);
+        self.put(WRITTEN, 0);
+        self.put(SHARED, 0);
+        self.put(HEADER, header);
+    }
+
     /// The first actor's record.
     #[expect(clippy::cast_possible_truncation, reason = "takes the low half of the header")]
     fn first(self, pcs: &AtomicU32) -> Record {
@@ -190,6 +220,107 @@ impl Slot<'_> {
             written: self.get(WRITTEN),
             atomic: 0,
         }
+    }
+}
+
+/// Records the blocks that one access touches.
+pub(super) struct Recorder<'a> {
+    shadow: &'a Shadow,
+    records: &'a [[AtomicU64; RECORD]],
+    order: &'a Order,
+    group: &'a mut Group,
+    kind: AccessKind,
+    pc: u32,
+    /// Header of a block that this actor alone has touched.
+    mine: u64,
+    /// The mask of such a block that the access adds to.
+    own: usize,
+    /// The page whose lock is held; `u64::MAX` at first.
+    page: u64,
+    lock: Option<PageLock<'a>>,
+    conflict: Option<Conflict>,
+}
+
+impl<'a> Recorder<'a> {
+    #[inline]
+    fn new(shadow: &'a Shadow, order: &'a Order, group: &'a mut Group, kind: AccessKind, pc: u32) -> Self {
+        let mine = Slot::header(order.launch(), group.actor());
+        Self {
+            shadow,
+            records: shadow.records.as_chunks::<RECORD>().0,
+            order,
+            group,
+            kind,
+            pc,
+            mine,
+            own: if kind == AccessKind::Read { READ } else { WRITTEN },
+            page: u64::MAX,
+            lock: None,
+            conflict: None,
+        }
+    }
+
+    /// Records that the bytes `mask` of `block` are touched. After a conflict nothing more is recorded.
+    #[inline]
+    pub(super) fn touch(&mut self, block: u64, mask: u64) {
+        let slot = Slot(&self.records[index(block)]);
+        // Is everything about the access recorded already: by this actor, or as bytes that many read?
+        let header = slot.get(HEADER);
+        let reads = self.kind == AccessKind::Read;
+        if header == self.mine && slot.get(self.own) & mask == mask {
+            if reads || (self.kind == AccessKind::Write && slot.get(SHARED) & mask == 0) {
+                return;
+            }
+        } else if reads && (header ^ self.mine) & !LISTED <= u64::from(u32::MAX) && slot.get(SHARED) & mask == mask {
+            return;
+        }
+        self.touch_anew(slot, block, mask);
+    }
+
+    #[inline]
+    fn touch_anew(&mut self, slot: Slot<'_>, block: u64, mask: u64) {
+        if block / PAGE_BLOCKS != self.page {
+            self.enter(block / PAGE_BLOCKS);
+        }
+        let header = slot.get(HEADER);
+        if self.kind != AccessKind::Atomic {
+            let pcs = &self.shadow.pcs[index(block)];
+            if (header ^ self.mine) & !LISTED > u64::from(u32::MAX) {
+                slot.restart(self.mine);
+                slot.put(self.own, mask);
+                pcs.store(pack_pc(u32::MAX, self.kind, self.pc), Ordering::Relaxed);
+                return;
+            }
+            if header == self.mine && slot.get(SHARED) & mask == 0 {
+                slot.put(self.own, slot.get(self.own) | mask);
+                pcs.store(pack_pc(pcs.load(Ordering::Relaxed), self.kind, self.pc), Ordering::Relaxed);
+                return;
+            }
+        }
+        self.touch_shared(slot, Touch { kind: self.kind, block, mask, pc: self.pc });
+    }
+
+    /// Takes the lock of a page, and gives back that of the page before.
+    #[inline(never)]
+    fn enter(&mut self, page: u64) {
+        self.lock = None;
+        self.lock = Some(PageLock::acquire(&self.shadow.locks[index(page)]));
+        self.page = page;
+        self.shadow.pages[index(page)].store(self.order.launch(), Ordering::Relaxed);
+        self.group.note_plain(self.kind);
+    }
+
+    #[cold]
+    fn touch_shared(&mut self, slot: Slot<'_>, touch: Touch) {
+        if self.conflict.is_none() {
+            self.conflict = self.shadow.record_shared(self.order, self.group, slot, touch).err();
+        }
+    }
+
+    /// The first conflict of all that was touched.
+    #[inline]
+    pub(super) fn finish(self) -> Result<(), Conflict> {
+        self.conflict.map_or(Ok(()), Err)
     }
 }
 
@@ -217,74 +348,16 @@ impl Shadow {
         })
     }
 
-    /// Records that `group` touches the bytes `(block, mask)`, or answers the first conflict. Blocks of one page
-    /// should be neighbours.
+    /// Records accesses of `group`, block by block. Blocks of one page should be neighbours.
     #[inline]
-    pub(super) fn record(
-        &self,
-        order: &Order,
-        group: &mut Group,
+    pub(super) fn recorder<'a>(
+        &'a self,
+        order: &'a Order,
+        group: &'a mut Group,
         kind: AccessKind,
         pc: u32,
-        blocks: impl Iterator<Item = (u64, u64)>,
-    ) -> Result<(), Conflict> {
-        let records = self.records.as_chunks::<RECORD>().0;
-        let mine = Slot::header(order.launch(), group.actor());
-        let own = if kind == AccessKind::Read { READ } else { WRITTEN };
-        let mut held: Option<(u64, PageLock<'_>)> = None;
-        for (block, mask) in blocks {
-            let slot = Slot(&records[index(block)]);
-            // Everything about the access is recorded already: by this actor, or as bytes that many read.
-            let header = slot.get(HEADER);
-            let known = kind != AccessKind::Atomic && header == mine && slot.get(own) & mask == mask;
-            if known && (kind == AccessKind::Read || slot.get(SHARED) & mask == 0) {
-                continue;
-            }
-            if kind == AccessKind::Read
-                && header >> 32 == u64::from(order.launch())
-                && slot.get(SHARED) & mask == mask
-                && slot.get(WRITTEN) & mask == 0
-            {
-                continue;
-            }
-            let page = block / PAGE_BLOCKS;
-            if held.as_ref().is_none_or(|(locked, _)| *locked != page) {
-                drop(held.take());
-                held = Some((page, PageLock::acquire(&self.locks[index(page)])));
-                self.pages[index(page)].store(order.launch(), Ordering::Relaxed);
-            }
-            group.note_plain(kind);
-            let touch = Touch { kind, block, mask, pc };
-            if !self.record_alone(order.launch(), slot, mine, own, touch) {
-                self.record_shared(order, group, slot, touch)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Records an access to a block that nobody else has touched in this launch; `false` if somebody has.
-    #[inline]
-    fn record_alone(&self, launch: u32, slot: Slot<'_>, mine: u64, own: usize, touch: Touch) -> bool {
-        let header = slot.get(HEADER);
-        let pcs = &self.pcs[index(touch.block)];
-        if touch.kind == AccessKind::Atomic {
-            return false;
-        }
-        if slot.launch() != u64::from(launch) {
-            slot.put(READ, 0);
-            slot.put(WRITTEN, 0);
-            slot.put(SHARED, 0);
-            slot.put(own, touch.mask);
-            slot.put(HEADER, mine);
-            pcs.store(pack_pc(u32::MAX, touch.kind, touch.pc), Ordering::Relaxed);
-            return true;
-        }
-        if header == mine && slot.get(SHARED) & touch.mask == 0 {
-            slot.put(own, slot.get(own) | touch.mask);
-            pcs.store(pack_pc(pcs.load(Ordering::Relaxed), touch.kind, touch.pc), Ordering::Relaxed);
-            return true;
-        }
-        false
+    ) -> Recorder<'a> {
+        Recorder::new(self, order, group, kind, pc)
     }
 
     /// The block has been touched by more than one actor in this launch, or is about to be, or has atomics.
@@ -297,17 +370,15 @@ impl Shadow {
         }
         let pcs = &self.pcs[index(touch.block)];
         if slot.launch() != u64::from(order.launch()) {
-            slot.put(READ, 0);
-            slot.put(WRITTEN, 0);
-            slot.put(SHARED, 0);
-            slot.put(HEADER, Slot::header(order.launch(), group.actor()));
+            slot.restart(Slot::header(order.launch(), group.actor()));
             pcs.store(u32::MAX, Ordering::Relaxed);
         }
         let first = slot.first(pcs);
         let others = list.blocks.get(&touch.block).map_or(&[][..], Vec::as_slice);
         let at = |mask: u64| touch.block * BLOCK + u64::from(mask.trailing_zeros());
-        let mut read_elsewhere = 0;
+        let (mut read_elsewhere, mut changed) = (0, 0);
         for record in std::iter::once(&first).chain(others) {
+            changed |= record.written | record.atomic;
             if order.same_group(record.actor, group) {
                 continue;
             }
@@ -328,8 +399,12 @@ impl Shadow {
 
         let mut rest = touch;
         if touch.kind == AccessKind::Read {
-            slot.put(SHARED, shared | (read_elsewhere & touch.mask));
-            rest.mask &= !read_elsewhere;
+            // What somebody wrote stays with its records: a later reader must be compared with the writer.
+            let common = read_elsewhere & touch.mask & !changed;
+            slot.put(SHARED, shared | common);
+            rest.mask &= !common;
+        } else {
+            slot.put(SHARED, shared & !touch.mask);
         }
         if rest.mask != 0 {
             let records = list.blocks.entry(touch.block).or_default();

@@ -14,6 +14,9 @@ use softhip::sched::{Counters, Dispatch, Limits};
 pub struct Device {
     pub memory: Memory,
     object: Arc<CodeObject>,
+    /// Where the object's image is.
+    base: u64,
+    pub dynamic_lds: u32,
     pub checks: Checks,
     pub limits: Limits,
 }
@@ -69,9 +72,16 @@ impl Device {
     }
 
     fn with(object: CodeObject) -> Self {
+        let memory = Memory::new(7, 1 << 34);
+        let base = memory.allocate(object.image().span(), AllocationKind::Image, None).unwrap();
+        for segment in object.image().relocated(base) {
+            memory.write(base + segment.address, &segment.bytes).unwrap();
+        }
         Self {
-            memory: Memory::new(7, 1 << 34),
+            memory,
             object: Arc::new(object),
+            base,
+            dynamic_lds: 0,
             checks: Checks::ALL,
             limits: Limits { threads: 2, budget: 1 << 32 },
         }
@@ -115,12 +125,12 @@ impl Device {
         let kernarg = arguments.finish(grid, block);
         let address = self.memory.allocate(kernarg.len() as u64, AllocationKind::Kernarg, None).unwrap();
         self.memory.write(address, &kernarg).unwrap();
-        let kernel = LoadedKernel::new(Arc::clone(&self.object), kernel, 0x1000).unwrap();
+        let kernel = LoadedKernel::new(Arc::clone(&self.object), kernel, self.base).unwrap();
         let dispatch = Dispatch {
             kernel: Arc::new(kernel),
             grid,
             block,
-            dynamic_lds: 0,
+            dynamic_lds: self.dynamic_lds,
             kernarg,
             kernarg_address: address,
             site: None,

@@ -8,7 +8,7 @@ pub fn words(text: &str) -> Vec<u32> {
     let line = include_str!("words.txt")
         .lines()
         .find_map(|line| line.split_once(' ').filter(|(_, asm)| *asm == text))
-        .unwrap_or_else(|| panic!("not assembled, run assemble.sh: {text}"));
+        .unwrap_or_else(|| panic!("no words for, run assemble.sh: {text}"));
     let bytes: Vec<u8> =
         (0..line.0.len()).step_by(2).map(|i| u8::from_str_radix(&line.0[i..i + 2], 16).unwrap()).collect();
     bytes.chunks(4).map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect()

@@ -65,7 +65,7 @@ fn single_lanes() {
         state.run(&words("v_readfirstlane_b32 s23, v2"), &memory).unwrap();
         let first = (0..WAVE).find(|lane| (exec >> lane) & 1 == 1).unwrap_or(0);
         assert_eq!(state.scalars[23], before.vgprs[2][first]);
-        state.run(&words("v_writelane_b32 v6, s21, s20"), &memory).unwrap();
+        state.run(&words("v_writelane_b32 v6, s21, 37"), &memory).unwrap();
         for lane in 0..WAVE {
             let expected = if lane == 37 { before.scalars[21] } else { before.vgprs[6][lane] };
             assert_eq!(state.vgprs[6][lane], expected, "EXEC does not matter");

@@ -266,6 +266,7 @@ fn f16_division_is_fixed_up() {
             () if (w(den) == 0.0 && w(num) == 0.0) || (den.is_infinite() && num.is_infinite()) => f64::NAN,
             () if w(den) == 0.0 || num.is_infinite() => signed(f64::INFINITY),
             () if den.is_infinite() || w(num) == 0.0 => signed(0.0),
+            () if value.is_nan() => signed(f64::INFINITY),
             () => signed(w(value).abs()),
         }
     };

@@ -186,7 +186,7 @@ fn bytes() {
 
 #[test]
 fn halves_zero_the_upper_half_or_keep_it() {
-    bits("v_add_u16_e32 v6, v0, v2", |l| low(l.au() + low(l.bu())));
+    bits("v_add_u16_e32 v6, v0, v2", |l| low(low(l.au()) + low(l.bu())));
     bits("v_sub_u16_e32 v6, v0, v2", |l| low(l.au().wrapping_sub(l.bu())));
     bits("v_subrev_u16_e32 v6, v0, v2", |l| low(l.bu().wrapping_sub(l.au())));
     bits("v_add_u16_e64 v6, v0, v2 clamp", |l| (low(l.au()) + low(l.bu())).min(0xffff));

@@ -266,7 +266,7 @@ pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
         Op::ds_write2_b32 | Op::ds_write2st64_b32 => write2::<1>,
         Op::ds_write2_b64 | Op::ds_write2st64_b64 => write2::<2>,
         _ => {
-            Rmw::of(op)?;
+            Rmw::of(op).filter(|_| op.mnemonic().starts_with("ds_"))?;
             let wide = ["_u64", "_i64", "_b64", "_f64"].iter().any(|suffix| op.mnemonic().ends_with(suffix));
             if wide { atomic64 } else { atomic32 }
         }

@@ -79,27 +79,27 @@ pub(in crate::exec) fn count(c: &mut Cx<'_>, place: &Place, exec: u64, bytes: u3
 /// Distinct lines of 128 bytes that the lanes touch.
 fn lines(place: &Place, exec: u64, bytes: u32) -> u64 {
     const LINE: u32 = 7;
-    let mut touched = [0u64; 2 * WAVE];
+    let mut spans = [(0, 0); WAVE];
     let mut count = 0;
-    let mut sorted = true;
     let mut rest = exec;
     while rest != 0 {
-        let lane = rest.trailing_zeros() as usize;
+        let address = place.lane(rest.trailing_zeros() as usize);
         rest &= rest - 1;
-        let address = place.lane(lane);
-        for line in [address >> LINE, address.wrapping_add(u64::from(bytes) - 1) >> LINE] {
-            if count == 0 || touched[count - 1] != line {
-                sorted &= count == 0 || touched[count - 1] < line;
-                touched[count] = line;
-                count += 1;
-            }
-        }
+        spans[count] = (address >> LINE, address.wrapping_add(u64::from(bytes) - 1) >> LINE);
+        count += 1;
     }
-    if !sorted {
-        touched[..count].sort_unstable();
-        return 1 + touched[..count].windows(2).filter(|pair| pair[0] != pair[1]).count() as u64;
+    let spans = &mut spans[..count];
+    let ascending = spans.windows(2).all(|pair| pair[0].1 <= pair[1].0);
+    if !ascending {
+        spans.sort_unstable();
     }
-    count as u64
+    let mut last = None;
+    let mut lines = 0;
+    for &mut (first, end) in spans {
+        lines += u64::from(last.is_none_or(|last| last < first)) + u64::from(end != first && last.is_none_or(|last| last < end));
+        last = last.max(Some(end));
+    }
+    lines
 }
 
 /// Loads through any kind of addresses.

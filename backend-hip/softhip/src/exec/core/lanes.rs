@@ -8,9 +8,6 @@ use super::wide::{Job, widest};
 use super::word::Word;
 use crate::memory::{Lanes, WAVE};
 
-/// Two registers of results; the second is unused by values of one register.
-type Pair = (Lanes, Lanes);
-
 /// Source registers of all lanes.
 #[derive(Clone, Copy)]
 struct Source<'a, T> {
@@ -32,26 +29,65 @@ impl<'a, T: Word> Source<'a, T> {
     }
 }
 
+/// One register of results.
 struct Map<D, F> {
     f: F,
     ty: PhantomData<D>,
 }
 
 impl<D: Word, F: Fn(usize) -> D> Job for Map<D, F> {
-    type Out = Pair;
+    type Out = Lanes;
     #[inline(always)]
-    fn run(self) -> Pair {
-        let mut low = [0; WAVE];
-        let mut high = [0; WAVE];
-        for lane in 0..WAVE {
-            let (l, h) = (self.f)(lane).to_registers();
-            low[lane] = l;
-            if D::REGISTERS == 2 {
-                high[lane] = h;
-            }
-        }
-        (low, high)
+    fn run(self) -> Lanes {
+        std::array::from_fn(|lane| (self.f)(lane).to_registers().0)
     }
+}
+
+/// Two registers of results.
+struct MapPair<D, F> {
+    f: F,
+    ty: PhantomData<D>,
+}
+
+impl<D: Word, F: Fn(usize) -> D> Job for MapPair<D, F> {
+    type Out = [Lanes; 2];
+    #[inline(always)]
+    fn run(self) -> [Lanes; 2] {
+        let (mut low, mut high) = ([0; WAVE], [0; WAVE]);
+        for lane in 0..WAVE {
+            (low[lane], high[lane]) = (self.f)(lane).to_registers();
+        }
+        [low, high]
+    }
+}
+
+/// All bits of a lane's word set where its bit is: eight lanes by one byte of a mask.
+static EXPANDED: [[u32; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            if (byte >> bit) & 1 != 0 {
+                table[byte][bit] = u32::MAX;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// One word per lane, all ones where its bit is set.
+#[inline(always)]
+fn expand(mask: u64) -> Lanes {
+    let mut words = [[0; 8]; WAVE / 8];
+    for (eight, byte) in words.iter_mut().zip(mask.to_le_bytes()) {
+        *eight = EXPANDED[usize::from(byte)];
+    }
+    let mut lanes = [0; WAVE];
+    lanes.copy_from_slice(words.as_flattened());
+    lanes
 }
 
 struct Commit<'a> {
@@ -64,12 +100,9 @@ impl Job for Commit<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        let halves = [self.exec as u32, (self.exec >> 32) as u32];
-        for (half, exec) in halves.into_iter().enumerate() {
-            for lane in 0..32 {
-                let at = 32 * half + lane;
-                self.to[at] = if exec & (1 << lane) != 0 { self.from[at] } else { self.to[at] };
-            }
+        let write = expand(self.exec);
+        for lane in 0..WAVE {
+            self.to[lane] = (self.from[lane] & write[lane]) | (self.to[lane] & !write[lane]);
         }
     }
 }
@@ -84,13 +117,21 @@ pub(in crate::exec) fn commit(to: &mut Lanes, from: &Lanes, exec: u64) {
     }
 }
 
-#[inline]
-fn put<D: Word>(c: &mut Cx<'_>, slot: u16, (low, high): &Pair, exec: u64) {
-    let at = usize::from(slot);
-    commit(&mut c.wave.v[at], low, exec);
-    if D::REGISTERS == 2 {
-        commit(&mut c.wave.v[at + 1], high, exec);
-    }
+/// Evaluates `$f` for every lane and writes the active lanes of the register, or pair, at `$slot`.
+///
+/// A macro, because `$f` borrows the file that its results are written to.
+macro_rules! assign {
+    ($file:expr, $slot:expr, $exec:expr, $ty:ty, $f:expr) => {{
+        let at = usize::from($slot);
+        if <$ty>::REGISTERS == 2 {
+            let [low, high] = widest(MapPair { f: $f, ty: PhantomData::<$ty> });
+            commit(&mut $file[at], &low, $exec);
+            commit(&mut $file[at + 1], &high, $exec);
+        } else {
+            let low = widest(Map { f: $f, ty: PhantomData::<$ty> });
+            commit(&mut $file[at], &low, $exec);
+        }
+    }};
 }
 
 /// `dst = f(src0)`.
@@ -99,8 +140,7 @@ pub(in crate::exec) fn map1<A: Word, D: Word>(c: &mut Cx<'_>, u: &Uop, f: impl F
     let exec = c.wave.exec();
     if exec != 0 {
         let a = Source::<A>::new(&c.wave.v, u.src[0]);
-        let out = widest(Map { f: move |lane| f(a.get(lane)), ty: PhantomData });
-        put::<D>(c, u.dst, &out, exec);
+        assign!(c.wave.v, u.dst, exec, D, |lane| f(a.get(lane)));
     }
     Step::Next
 }
@@ -112,8 +152,7 @@ pub(in crate::exec) fn map2<A: Word, B: Word, D: Word>(c: &mut Cx<'_>, u: &Uop, 
     if exec != 0 {
         let a = Source::<A>::new(&c.wave.v, u.src[0]);
         let b = Source::<B>::new(&c.wave.v, u.src[1]);
-        let out = widest(Map { f: move |lane| f(a.get(lane), b.get(lane)), ty: PhantomData });
-        put::<D>(c, u.dst, &out, exec);
+        assign!(c.wave.v, u.dst, exec, D, |lane| f(a.get(lane), b.get(lane)));
     }
     Step::Next
 }
@@ -127,15 +166,50 @@ pub(in crate::exec) fn map3<A: Word, B: Word, C: Word, D: Word>(
 ) -> Step {
     let exec = c.wave.exec();
     if exec != 0 {
-        let sources = (
-            Source::<A>::new(&c.wave.v, u.src[0]),
-            Source::<B>::new(&c.wave.v, u.src[1]),
-            Source::<C>::new(&c.wave.v, u.src[2]),
-        );
-        let f = move |lane| f(sources.0.get(lane), sources.1.get(lane), sources.2.get(lane));
-        let out = widest(Map { f, ty: PhantomData });
-        put::<D>(c, u.dst, &out, exec);
+        let s0 = Source::<A>::new(&c.wave.v, u.src[0]);
+        let s1 = Source::<B>::new(&c.wave.v, u.src[1]);
+        let s2 = Source::<C>::new(&c.wave.v, u.src[2]);
+        assign!(c.wave.v, u.dst, exec, D, |lane| f(s0.get(lane), s1.get(lane), s2.get(lane)));
     }
+    Step::Next
+}
+
+/// `dst = f(src0, src1, lane)`.
+#[inline]
+pub(in crate::exec) fn map2_lane<A: Word, B: Word, D: Word>(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    f: impl Fn(A, B, usize) -> D,
+) -> Step {
+    let exec = c.wave.exec();
+    let a = Source::<A>::new(&c.wave.v, u.src[0]);
+    let b = Source::<B>::new(&c.wave.v, u.src[1]);
+    assign!(c.wave.v, u.dst, exec, D, |lane| f(a.get(lane), b.get(lane), lane));
+    Step::Next
+}
+
+struct Select<'a> {
+    mask: u64,
+    set: &'a Lanes,
+    clear: &'a Lanes,
+}
+
+impl Job for Select<'_> {
+    type Out = Lanes;
+    #[inline(always)]
+    fn run(self) -> Lanes {
+        let pick = expand(self.mask);
+        std::array::from_fn(|lane| (self.set[lane] & pick[lane]) | (self.clear[lane] & !pick[lane]))
+    }
+}
+
+/// `dst = src1` where the lane's bit of `mask` is set, `src0` elsewhere.
+#[inline]
+pub(in crate::exec) fn select(c: &mut Cx<'_>, u: &Uop, mask: u64) -> Step {
+    let exec = c.wave.exec();
+    let (clear, set) = (&c.wave.v[usize::from(u.src[0])], &c.wave.v[usize::from(u.src[1])]);
+    let out = widest(Select { mask, set, clear });
+    commit(&mut c.wave.v[usize::from(u.dst)], &out, exec);
     Step::Next
 }
 
@@ -157,11 +231,7 @@ impl<F: Fn(usize) -> bool> Job for Test<F> {
     type Out = u64;
     #[inline(always)]
     fn run(self) -> u64 {
-        let mut flags = [0; WAVE];
-        for (lane, flag) in flags.iter_mut().enumerate() {
-            *flag = u8::from((self.0)(lane));
-        }
-        pack(&flags)
+        pack(&std::array::from_fn(|lane| u8::from((self.0)(lane))))
     }
 }
 
@@ -170,7 +240,7 @@ impl<F: Fn(usize) -> bool> Job for Test<F> {
 pub(in crate::exec) fn test2<A: Word, B: Word>(c: &Cx<'_>, u: &Uop, f: impl Fn(A, B) -> bool) -> u64 {
     let a = Source::<A>::new(&c.wave.v, u.src[0]);
     let b = Source::<B>::new(&c.wave.v, u.src[1]);
-    widest(Test(move |lane| f(a.get(lane), b.get(lane))))
+    widest(Test(|lane| f(a.get(lane), b.get(lane))))
 }
 
 struct MapTest<D, F> {
@@ -180,45 +250,23 @@ struct MapTest<D, F> {
 }
 
 impl<D: Word, F: Fn(usize, bool) -> (D, bool)> Job for MapTest<D, F> {
-    type Out = (Pair, u64);
+    type Out = ([Lanes; 2], u64);
     #[inline(always)]
-    fn run(self) -> (Pair, u64) {
-        let mut low = [0; WAVE];
-        let mut high = [0; WAVE];
-        let mut flags = [0; WAVE];
+    fn run(self) -> ([Lanes; 2], u64) {
+        let bits = expand(self.mask);
+        let (mut low, mut high, mut flags) = ([0; WAVE], [0; WAVE], [0; WAVE]);
         for lane in 0..WAVE {
-            let (value, flag) = (self.f)(lane, (self.mask >> lane) & 1 != 0);
-            let (l, h) = value.to_registers();
-            low[lane] = l;
-            if D::REGISTERS == 2 {
-                high[lane] = h;
-            }
+            let (value, flag) = (self.f)(lane, bits[lane] != 0);
+            (low[lane], high[lane]) = value.to_registers();
             flags[lane] = u8::from(flag);
         }
-        ((low, high), pack(&flags))
+        ([low, high], pack(&flags))
     }
 }
 
-/// `(dst, flags) = f(src0, src1, bit)`, where `bit` is the lane's bit of `mask`; answers the flags of active lanes.
+/// `(dst, flag) = f(src0, src1, src2, bit)`, where `bit` is the lane's of `mask`; answers the flags of active lanes.
 #[inline]
-pub(in crate::exec) fn map2_flags<A: Word, B: Word, D: Word>(
-    c: &mut Cx<'_>,
-    u: &Uop,
-    mask: u64,
-    f: impl Fn(A, B, bool) -> (D, bool),
-) -> u64 {
-    let exec = c.wave.exec();
-    let a = Source::<A>::new(&c.wave.v, u.src[0]);
-    let b = Source::<B>::new(&c.wave.v, u.src[1]);
-    let f = move |lane, bit| f(a.get(lane), b.get(lane), bit);
-    let (out, flags) = widest(MapTest { f, mask, ty: PhantomData });
-    put::<D>(c, u.dst, &out, exec);
-    flags & exec
-}
-
-/// As [`map2_flags`] with a third source.
-#[inline]
-pub(in crate::exec) fn map3_flags<A: Word, B: Word, C: Word, D: Word>(
+pub(in crate::exec) fn map_flags<A: Word, B: Word, C: Word, D: Word>(
     c: &mut Cx<'_>,
     u: &Uop,
     mask: u64,
@@ -228,36 +276,21 @@ pub(in crate::exec) fn map3_flags<A: Word, B: Word, C: Word, D: Word>(
     let s0 = Source::<A>::new(&c.wave.v, u.src[0]);
     let s1 = Source::<B>::new(&c.wave.v, u.src[1]);
     let s2 = Source::<C>::new(&c.wave.v, u.src[2]);
-    let f = move |lane, bit| f(s0.get(lane), s1.get(lane), s2.get(lane), bit);
-    let (out, flags) = widest(MapTest { f, mask, ty: PhantomData });
-    put::<D>(c, u.dst, &out, exec);
+    let f = |lane, bit| f(s0.get(lane), s1.get(lane), s2.get(lane), bit);
+    let ([low, high], flags) = widest(MapTest { f, mask, ty: PhantomData });
+    let at = usize::from(u.dst);
+    commit(&mut c.wave.v[at], &low, exec);
+    if D::REGISTERS == 2 {
+        commit(&mut c.wave.v[at + 1], &high, exec);
+    }
     flags & exec
-}
-
-/// `dst = f(src0, src1, lane)`.
-#[inline]
-pub(in crate::exec) fn map2_lane<A: Word, B: Word, D: Word>(
-    c: &mut Cx<'_>,
-    u: &Uop,
-    f: impl Fn(A, B, usize) -> D,
-) -> Step {
-    let exec = c.wave.exec();
-    let a = Source::<A>::new(&c.wave.v, u.src[0]);
-    let b = Source::<B>::new(&c.wave.v, u.src[1]);
-    let out = widest(Map { f: move |lane| f(a.get(lane), b.get(lane), lane), ty: PhantomData });
-    put::<D>(c, u.dst, &out, exec);
-    Step::Next
 }
 
 /// `registers[to] = f(registers[from])` for every lane, active or not.
 #[inline]
 pub(in crate::exec) fn transform<A: Word, D: Word>(file: &mut [Lanes], from: u16, to: u16, f: impl Fn(A) -> D) {
     let a = Source::<A>::new(file, from);
-    let (low, high) = widest(Map { f: move |lane| f(a.get(lane)), ty: PhantomData });
-    file[usize::from(to)] = low;
-    if D::REGISTERS == 2 {
-        file[usize::from(to) + 1] = high;
-    }
+    assign!(file, to, u64::MAX, D, |lane| f(a.get(lane)));
 }
 
 /// As [`transform`] with the old value of `to`, for the lanes of `exec` only.
@@ -271,9 +304,5 @@ pub(in crate::exec) fn merge<A: Word, D: Word>(
 ) {
     let a = Source::<A>::new(file, from);
     let d = Source::<D>::new(file, to);
-    let (low, high) = widest(Map { f: move |lane| f(a.get(lane), d.get(lane)), ty: PhantomData });
-    commit(&mut file[usize::from(to)], &low, exec);
-    if D::REGISTERS == 2 {
-        commit(&mut file[usize::from(to) + 1], &high, exec);
-    }
+    assign!(file, to, exec, D, |lane| f(a.get(lane), d.get(lane)));
 }

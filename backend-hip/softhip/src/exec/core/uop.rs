@@ -54,50 +54,53 @@ impl Kind {
 }
 
 /// One instruction, with its operands resolved to places in a wave's files.
+///
+/// In this order, so that what most instructions need is within one cache line.
 #[derive(Debug, Clone)]
+#[repr(C, align(64))]
 pub(in crate::exec) struct Uop {
     /// Carries the instruction out, modifiers included.
     pub run: Handler,
     /// Carries the bare operation out, on `src` and `dst` as they are.
     pub base: Handler,
-    /// First slot of the destination in the vector file, as the bare operation writes it.
-    pub dst: u16,
     /// First slots of the sources in the vector file, as the bare operation reads them.
     pub src: [u16; 3],
-    /// Where the destination stands; differs from `dst` when the result is modified.
-    pub raw_dst: u16,
+    /// First slot of the destination in the vector file, as the bare operation writes it.
+    pub dst: u16,
     /// Where the sources stand; differ from `src` when they are modified.
     pub raw_src: [u16; 3],
+    /// Where the destination stands; differs from `dst` when the result is modified.
+    pub raw_dst: u16,
+    /// Index of the branch target.
+    pub target: u32,
+    /// Bytes from the kernel's entry.
+    pub offset: u32,
     /// Sources that are scalar registers and have to be copied to all lanes first: bit `i` for `src[i]`.
     pub splat: u8,
     /// Registers per source to be copied, 1 or 2.
     pub splat_width: [u8; 3],
     /// Scalar destination: of scalar operations, of compares, of carries.
     pub sdst: u8,
-    /// Scalar sources; of vector operations, those that are masks or lane numbers.
-    pub scalar: [Scalar; 3],
-    /// Index of the branch target.
-    pub target: u32,
+    /// What it counts as.
+    pub kind: Kind,
     /// Integer saturation is asked for.
     pub clamp: bool,
     /// A floating-point operation: modes that flush denormals concern it.
     pub float: bool,
     /// A compare that writes EXEC, too.
     pub writes_exec: bool,
-    /// What it counts as.
-    pub kind: Kind,
-    /// Bytes from the kernel's entry.
-    pub offset: u32,
+    /// Scalar sources; of vector operations, those that are masks or lane numbers.
+    pub scalar: [Scalar; 3],
     /// Bytes per lane of a memory access.
     pub width: Width,
     /// What an atomic does.
     pub rmw: Option<Rmw>,
-    /// Scalar registers read and written, one bit each.
-    pub reads: u128,
-    /// See `reads`.
-    pub writes: u128,
     /// The decoded instruction.
     pub inst: Inst,
+    /// Scalar registers read, one bit each.
+    pub reads: u128,
+    /// Scalar registers written, one bit each.
+    pub writes: u128,
     /// A register that the instruction names and the kernel does not have.
     pub missing: Option<Missing>,
 }

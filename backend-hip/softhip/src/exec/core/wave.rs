@@ -44,6 +44,8 @@ pub(in crate::exec) struct Wave {
     pub scc: bool,
     /// Floating-point modes.
     pub mode: Mode,
+    /// VGPR operands are moved by M0, see [`crate::exec::gpr_index`].
+    pub gpr_index: bool,
     /// Index of the next instruction.
     pub pc: u32,
     /// Scalar registers that hold no value.

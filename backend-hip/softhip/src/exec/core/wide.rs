@@ -4,6 +4,11 @@
 //! each exists twice: for the baseline, and for AVX2 with FMA. The choice is made once per wave instruction.
 #![allow(unsafe_code, reason = "a function with target features can be called only through an unsafe block")]
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::is_x86_feature_detected;
+#[cfg(target_arch = "x86_64")]
+use std::sync::LazyLock;
+
 /// A loop over lanes. Implementations are `#[inline(always)]`, so that they take on the caller's features.
 pub(in crate::exec) trait Job {
     type Out;
@@ -31,11 +36,14 @@ pub(in crate::exec) fn widest<J: Job>(job: J) -> J::Out {
 #[cfg(target_arch = "x86_64")]
 #[inline]
 fn has_avx2() -> bool {
-    std::arch::is_x86_feature_detected!("avx2")
-        && std::arch::is_x86_feature_detected!("fma")
-        && std::arch::is_x86_feature_detected!("f16c")
-        && std::arch::is_x86_feature_detected!("bmi1")
-        && std::arch::is_x86_feature_detected!("bmi2")
-        && std::arch::is_x86_feature_detected!("popcnt")
-        && std::arch::is_x86_feature_detected!("lzcnt")
+    static HAS: LazyLock<bool> = LazyLock::new(|| {
+        is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("f16c")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("popcnt")
+            && is_x86_feature_detected!("lzcnt")
+    });
+    *HAS
 }

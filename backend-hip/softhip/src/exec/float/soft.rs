@@ -26,7 +26,11 @@ impl Number {
             return self;
         }
         let shift = self.significand.leading_zeros() as i32 - 2;
-        Self { significand: self.significand << shift, exponent: self.exponent - shift, ..self }
+        let significand = match u32::try_from(shift) {
+            Ok(left) => self.significand << left,
+            Err(_) => shift_right_sticky(self.significand, shift.unsigned_abs()),
+        };
+        Self { significand, exponent: self.exponent - shift, ..self }
     }
 }
 

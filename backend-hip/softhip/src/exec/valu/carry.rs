@@ -1,7 +1,7 @@
 //! Sums and differences with a carry per lane.
 
 use crate::exec::core::cx::{Cx, Handler, Step};
-use crate::exec::core::lanes::{map2_flags, map3_flags};
+use crate::exec::core::lanes::map_flags;
 use crate::exec::core::uop::Uop;
 use crate::exec::salu::{add_carry, sub_borrow};
 use crate::isa::Op;
@@ -10,7 +10,7 @@ use crate::isa::Op;
 fn carried(c: &mut Cx<'_>, u: &Uop, f: impl Fn(u32, u32, bool) -> (u32, bool)) -> Step {
     let carry = c.read64(u.scalar[2]);
     let clamp = u.clamp;
-    let flags = map2_flags(c, u, carry, move |a, b, bit| {
+    let flags = map_flags(c, u, carry, |a, b, _: u32, bit| {
         let (value, overflow) = f(a, b, bit);
         (if clamp && overflow { u32::MAX } else { value }, overflow)
     });
@@ -22,7 +22,7 @@ fn carried(c: &mut Cx<'_>, u: &Uop, f: impl Fn(u32, u32, bool) -> (u32, bool)) -
 fn borrowed(c: &mut Cx<'_>, u: &Uop, f: impl Fn(u32, u32, bool) -> (u32, bool)) -> Step {
     let borrow = c.read64(u.scalar[2]);
     let clamp = u.clamp;
-    let flags = map2_flags(c, u, borrow, move |a, b, bit| {
+    let flags = map_flags(c, u, borrow, |a, b, _: u32, bit| {
         let (value, overflow) = f(a, b, bit);
         (if clamp && overflow { 0 } else { value }, overflow)
     });
@@ -39,14 +39,14 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
         Op::v_subb_co_u32 => |c, u| borrowed(c, u, sub_borrow),
         Op::v_subbrev_co_u32 => |c, u| borrowed(c, u, |a, b, bit| sub_borrow(b, a, bit)),
         Op::v_mad_u64_u32 => |c, u| {
-            let flags = map3_flags(c, u, 0, |a: u32, b: u32, d: u64, _| {
+            let flags = map_flags(c, u, 0, |a: u32, b: u32, d: u64, _| {
                 (u64::from(a) * u64::from(b)).overflowing_add(d)
             });
             c.write64(u, flags);
             Step::Next
         },
         Op::v_mad_i64_i32 => |c, u| {
-            let flags = map3_flags(c, u, 0, |a: i32, b: i32, d: i64, _| {
+            let flags = map_flags(c, u, 0, |a: i32, b: i32, d: i64, _| {
                 // Bit 64 of the exact sum.
                 let exact = i128::from(i64::from(a) * i64::from(b)) + i128::from(d);
                 (exact as i64, (exact >> 64) & 1 != 0)

@@ -7,7 +7,7 @@
 use half::f16;
 
 use crate::exec::core::cx::{Cx, Handler, Step};
-use crate::exec::core::lanes::{map3, map3_flags};
+use crate::exec::core::lanes::{map3, map_flags};
 use crate::exec::core::mode::Round;
 use crate::exec::core::uop::Uop;
 use crate::exec::float::{self, Float, soft};
@@ -76,7 +76,7 @@ fn scale<F: Division>(value: F, denominator: F, numerator: F) -> (F, bool) {
 }
 
 fn div_scale<F: Division>(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let flags = map3_flags(c, u, 0, |value: F, denominator: F, numerator: F, _| scale(value, denominator, numerator));
+    let flags = map_flags(c, u, 0, |value: F, denominator: F, numerator: F, _| scale(value, denominator, numerator));
     c.write64(u, flags);
     Step::Next
 }
@@ -84,7 +84,7 @@ fn div_scale<F: Division>(c: &mut Cx<'_>, u: &Uop) -> Step {
 fn div_fmas<F: Division>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let vcc = c.wave.pair(scalar::VCC);
     let round = c.wave.mode.round_of(F::SIZE);
-    map3_flags(c, u, vcc, move |a: F, b: F, d: F, scaled| {
+    map_flags(c, u, vcc, move |a: F, b: F, d: F, scaled| {
         if !scaled {
             return (soft_or_host(round, a, b, d), false);
         }
@@ -117,6 +117,9 @@ fn fixup<F: Float>(value: F, denominator: F, numerator: F, underflow: i32) -> F 
         || numerator.exponent() - denominator.exponent() < underflow
     {
         signed(0)
+    } else if value.is_nan() {
+        // Of ordinary numbers: the iteration overflowed, as the quotient does.
+        signed(F::INFINITY)
     } else {
         signed(value.magnitude())
     }

@@ -1,15 +1,14 @@
 //! Moves between lanes and between the two register files.
 
 use crate::exec::core::cx::{Cx, Handler, Step};
-use crate::exec::core::lanes::{commit, map2_flags, map2_lane};
+use crate::exec::core::lanes::{self, commit, map2_lane};
 use crate::exec::core::uop::Uop;
 use crate::isa::Op;
 use crate::memory::WAVE;
 
 fn select(c: &mut Cx<'_>, u: &Uop) -> Step {
     let mask = c.read64(u.scalar[2]);
-    map2_flags(c, u, mask, |a: u32, b: u32, bit| (if bit { b } else { a }, false));
-    Step::Next
+    lanes::select(c, u, mask)
 }
 
 fn read_first_lane(c: &mut Cx<'_>, u: &Uop) -> Step {

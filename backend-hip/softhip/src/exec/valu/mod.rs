@@ -3,6 +3,7 @@
 pub(super) mod carry;
 pub(super) mod compare;
 pub(super) mod convert;
+pub(super) mod cube;
 pub(super) mod divide;
 pub(super) mod float;
 pub(super) mod int;
@@ -24,4 +25,5 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
         .or_else(|| carry::handler(op))
         .or_else(|| lane::handler(op))
         .or_else(|| packed::handler(op))
+        .or_else(|| cube::handler(op))
 }

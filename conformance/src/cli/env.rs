@@ -1,0 +1,89 @@
+//! Environment variables: the known ones, and a word about those that nobody reads.
+
+use super::Trouble;
+
+/// Every variable with one of [`PREFIXES`] that Assay reads, in its commands or in its tests.
+const KNOWN: [&str; 15] = [
+    "GCORE_D2H_AUDIT",
+    "GCORE_D2H_AUDIT_LOG",
+    "GRETA_D2H_DEBUG",
+    "GRETA_TRACE_MEMCPY",
+    "GRETA_DISABLE_GUARD_RAIL",
+    "ASSAY_REQUIRE_HIP",
+    "ASSAY_MODEL",
+    "ASSAY_SHARED",
+    "ASSAY_FUZZ_ITERS",
+    "ASSAY_FUZZ_SEED",
+    "ASSAY_DECODE_SAMPLES",
+    "ASSAY_DECODE_SEED",
+    "ASSAY_DECODE_SHOW",
+    "ASSAY_DECODE_WORDS",
+    "ASSAY_PERPLEXITY_TEXT",
+];
+
+/// Variables that begin like this are meant for us.
+const PREFIXES: [&str; 3] = ["GCORE_", "GRETA_", "ASSAY_"];
+
+/// Whether the switch `name` is set to 1. Unset, empty and 0 are off; anything else is a mistake.
+pub fn switch(name: &str) -> Result<bool, Trouble> {
+    match std::env::var_os(name) {
+        None => Ok(false),
+        Some(value) if value.is_empty() || value == "0" => Ok(false),
+        Some(value) if value == "1" => Ok(true),
+        Some(value) => Err(Trouble::Input(format!("{name} is '{}', want 0 or 1", value.display()))),
+    }
+}
+
+/// A line for each variable that is set for us and read by nobody.
+pub fn warnings() -> Vec<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut unknown: Vec<String> = names.filter(|name| is_unknown(name)).collect();
+    unknown.sort_unstable();
+    let line =
+        |name: String| format!("{name} is set, but nothing reads it; did you mean {}?", nearest(&name));
+    unknown.into_iter().map(line).collect()
+}
+
+fn is_unknown(name: &str) -> bool {
+    PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !KNOWN.contains(&name)
+}
+
+fn nearest(name: &str) -> &'static str {
+    KNOWN.into_iter().min_by_key(|known| distance(name, known)).unwrap_or_default()
+}
+
+/// Insertions, deletions and replacements that turn `a` into `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.bytes().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.bytes().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(distance("kitten", "sitting"), 3);
+        assert_eq!(distance("", "abc"), 3);
+        assert_eq!(distance("same", "same"), 0);
+    }
+
+    #[test]
+    fn misspelt_variables_lead_to_the_right_ones() {
+        assert!(is_unknown("GRETA_DISABLE_GUARDRAIL") && !is_unknown("GRETA_DISABLE_GUARD_RAIL"));
+        assert!(!is_unknown("PATH"));
+        assert_eq!(nearest("GRETA_DISABLE_GUARDRAIL"), "GRETA_DISABLE_GUARD_RAIL");
+        assert_eq!(nearest("GCORE_D2H_AUDIT_FILE"), "GCORE_D2H_AUDIT_LOG");
+        assert_eq!(nearest("ASSAY_REQUIRES_HIP"), "ASSAY_REQUIRE_HIP");
+    }
+}

@@ -1,0 +1,74 @@
+//! `assay tokenize`: ids from text, or text from ids.
+
+use std::path::PathBuf;
+
+use engine::gguf::Gguf;
+use engine::tokenizer::{EncodeOptions, Tokenizer};
+
+use super::model::{parse_ids, read_text};
+use super::{End, Trouble, print};
+
+/// Shows the tokens of a text, or the text of tokens.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay tokenize -m model.gguf -p 'Hello world'            ids on one line
+  assay tokenize -m model.gguf -p 'Hello world' --pieces   each id with its text in the vocabulary
+  assay tokenize -m model.gguf --tokens 504,3575           back to text")]
+#[group(skip)]
+pub struct Tokenize {
+    /// The model, a GGUF file.
+    #[arg(short, long, value_name = "FILE")]
+    model: PathBuf,
+    #[command(flatten)]
+    input: Input,
+    /// One line for each token: id and text as it stands in the vocabulary.
+    #[arg(long)]
+    pieces: bool,
+    /// Adds no BOS and no EOS.
+    #[arg(long)]
+    no_special: bool,
+    /// Takes the texts of control tokens, such as <|im_end|>, for ordinary text.
+    #[arg(long)]
+    literal: bool,
+}
+
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+struct Input {
+    /// The text.
+    #[arg(short, long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// A file with the text; a line break at its end does not count.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Ids to decode, separated by commas.
+    #[arg(long, value_name = "IDS")]
+    tokens: Option<String>,
+}
+
+impl Tokenize {
+    pub fn run(self) -> Result<End, Trouble> {
+        let gguf = Gguf::open(&self.model)?;
+        let tokenizer = Tokenizer::from_metadata(gguf.metadata())
+            .map_err(|error| Trouble::Input(format!("{}: {error}", self.model.display())))?;
+        let options = EncodeOptions { add_special: !self.no_special, parse_special: !self.literal };
+        let ids = match (&self.input.prompt, &self.input.file, &self.input.tokens) {
+            (Some(text), ..) => tokenizer.encode(text, options)?,
+            (_, Some(path), _) => tokenizer.encode(&read_text(path)?, options)?,
+            (.., tokens) => parse_ids(tokens.as_deref().unwrap_or_default())?,
+        };
+        let mut text = String::new();
+        if self.pieces {
+            for &id in &ids {
+                text += &format!("{id:>7} {:?}\n", tokenizer.text(id)?);
+            }
+        } else if self.input.tokens.is_some() {
+            text = tokenizer.decode(&ids, true)? + "\n";
+        } else {
+            text = ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" ") + "\n";
+        }
+        print(&text);
+        Ok(End::Well)
+    }
+}

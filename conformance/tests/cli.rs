@@ -1,0 +1,198 @@
+//! The `assay` command as a user meets it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn assay(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_assay")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn refused(arguments: &[&str], naming: &str) {
+    let folder = tempfile::tempdir().unwrap();
+    let output = assay(folder.path(), arguments);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {said}");
+    assert!(said.contains(naming), "{arguments:?}: {said}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "{arguments:?} left something behind");
+}
+
+#[test]
+fn bad_usage_is_named_and_ends_with_code_2() {
+    refused(&["check", "--no-such-flag"], "--no-such-flag");
+    refused(&["chekc"], "chekc");
+    refused(&["check", "--backend", "cpuu"], "cpuu");
+    refused(&["check", "no-such-op"], "no-such-op");
+    refused(&["check", "add/cpu/f32/exact,rows=three"], "rows=three");
+    refused(&["check", "--shard", "5/4"], "5/4");
+    refused(&["check", "--jobs", "0"], "--jobs");
+    refused(&["check", "--html", "no/such/folder/report.html"], "no/such/folder");
+    refused(&["check", "--expectations", "missing.toml"], "missing.toml");
+    refused(&["story", "ropes"], "ropes");
+    refused(&["list", "no-such-op"], "no-such-op");
+    refused(&["zoo", "no-such-mutant"], "no-such-mutant");
+}
+
+#[test]
+fn a_healthy_op_conforms_and_the_reports_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let reports =
+        ["--json", "r.json", "--junit", "r.xml", "--html", "r.html", "--cases", "20", "--seed", "3"];
+    let output =
+        assay(folder.path(), &[&["check", "scale", "--backend", "cpu"], reports.as_slice()].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    assert_eq!(json["totals"]["failed"], 0);
+    assert!(json["totals"]["passed"].as_u64().unwrap() > 1000);
+    let case = &json["cases"][0];
+    for key in ["name", "verdict", "worst", "share", "micros"] {
+        assert!(!case[key].is_null(), "{key}: {case}");
+    }
+    for file in ["r.xml", "r.html"] {
+        assert!(std::fs::read_to_string(folder.path().join(file)).unwrap().contains("scale"), "{file}");
+    }
+    assert!(!folder.path().join("assay-regressions.txt").exists());
+}
+
+#[test]
+fn a_broken_op_is_shown_shrunk_kept_and_run_first_next_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let backend = "mutant:rms-norm-eps-missing";
+    let run =
+        || assay(folder.path(), &["check", "rms_norm bounded", "--backend", backend, "--json", "r.json"]);
+    let output = run();
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    for part in
+        ["FAILED rms_norm/", "want", "bound", "rerun: cargo run --release -- check 'rms_norm/", "shrunk: "]
+    {
+        assert!(said.contains(part), "'{part}' in:\n{said}");
+    }
+    let page = std::fs::read_to_string(folder.path().join("assay-report.html")).unwrap();
+    assert!(page.find("class=\"failure\"").unwrap() < page.find("<table>").unwrap());
+
+    let kept = std::fs::read_to_string(folder.path().join("assay-regressions.txt")).unwrap();
+    let small = kept.lines().find(|line| line.starts_with("rms_norm/")).unwrap();
+    let rerun = assay(folder.path(), &["check", small]);
+    assert_eq!(rerun.status.code(), Some(1), "{small}");
+    run();
+    let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    assert_eq!(json["cases"][0]["name"], small);
+}
+
+#[test]
+fn a_random_failure_shrinks_to_a_minimal_shape() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = [
+        "check",
+        "matmul bounded",
+        "--backend",
+        "mutant:matmul-bias-ignored",
+        "--cases",
+        "30",
+        "--json",
+        "r.json",
+    ];
+    assert_eq!(assay(folder.path(), &arguments).status.code(), Some(1));
+    let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    let random = json["cases"].as_array().unwrap().iter().rev().take(30);
+    let failed: Vec<_> =
+        random.filter(|c| c["verdict"] == "failed").map(|c| c["name"].as_str().unwrap()).collect();
+    assert!(!failed.is_empty());
+    assert!(failed.iter().all(|name| name.contains("m=1,n=1,")), "{failed:?}");
+}
+
+#[test]
+fn a_crash_costs_one_case_and_is_reported_with_its_last_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = ["check", "argmax n=257", "--backend", "mutant:argmax-dies", "--json", "r.json"];
+    assert_eq!(assay(folder.path(), &arguments).status.code(), Some(1));
+    let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    for case in json["cases"].as_array().unwrap() {
+        let name = case["name"].as_str().unwrap();
+        let dies = name.contains("rows=33,");
+        assert_eq!(case["verdict"] == "failed", dies, "{name}");
+        if dies {
+            assert_eq!(case["detail"][0]["found_by"], "crash", "{name}");
+            assert!(case["detail"][0]["what"].as_str().unwrap().contains("signal"), "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_hang_costs_one_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let filter = "scale bounded n=1024 rows=33 data=gauss packing=dense in_place=false";
+    let arguments =
+        ["check", filter, "--backend", "mutant:scale-hangs", "--timeout", "1", "--json", "r.json"];
+    assert_eq!(assay(folder.path(), &arguments).status.code(), Some(1));
+    let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    assert_eq!(json["cases"][0]["detail"][0]["found_by"], "hang", "{json}");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn killing_a_worker_in_the_middle_of_a_sweep_loses_at_most_its_case() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut sweep = Command::new(env!("CARGO_BIN_EXE_assay"))
+        .args(["check", "attention", "--backend", "cpu", "--shard", "1/8", "--jobs", "1", "--json", "r.json"])
+        .current_dir(folder.path())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let worker = loop {
+        let children = format!("/proc/{0}/task/{0}/children", sweep.id());
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", sweep.id())).unwrap();
+        let of_threads =
+            tasks.flatten().map(|t| std::fs::read_to_string(t.path().join("children")).unwrap_or_default());
+        let all: String = of_threads.chain([std::fs::read_to_string(children).unwrap_or_default()]).collect();
+        if let Some(worker) = all.split_whitespace().next() {
+            break worker.to_owned();
+        }
+        assert!(sweep.try_wait().unwrap().is_none(), "the sweep ended before its worker was seen");
+    };
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(Command::new("kill").args(["-9", &worker]).status().unwrap().success());
+    sweep.wait().unwrap();
+    let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+    let failed: Vec<_> =
+        json["cases"].as_array().unwrap().iter().filter(|c| c["verdict"] != "passed").collect();
+    assert!(failed.len() <= 1, "{failed:?}");
+    assert!(failed.iter().all(|c| c["detail"][0]["found_by"] == "crash"), "{failed:?}");
+    assert!(json["totals"]["passed"].as_u64().unwrap() > 500);
+}
+
+#[test]
+fn an_expected_failure_passes_the_sweep_and_an_unexpected_pass_fails_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = |case: &str| {
+        std::fs::write(
+            folder.path().join("e.toml"),
+            format!("[[expect]]\ncase = '{case}'\nreason = 'known'\n"),
+        )
+        .unwrap()
+    };
+    let run = |backend: &str| {
+        let arguments = [
+            "check",
+            "add n=31 rows=5 exact variant=tensor",
+            "--backend",
+            backend,
+            "--expectations",
+            "e.toml",
+        ];
+        assay(folder.path(), &arguments).status.code()
+    };
+    list("add/cpu");
+    assert_eq!(run("cpu"), Some(1));
+    list("mul/cpu");
+    assert_eq!(run("cpu"), Some(0));
+}

@@ -1,0 +1,63 @@
+//! A slice of the suite as test trials: some cases of every op, format and kind, on every backend of this machine.
+//!
+//! The names are those of `assay check`, so they are filters here too: `cargo test --test trials rope/cpu`.
+
+use std::collections::HashMap;
+use std::process::ExitCode;
+
+use conformance::backends::{self, Guard, KNOWN};
+use conformance::outcome::Outcome;
+use conformance::suite::{self, Filter};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+/// Cases of one op, format and kind on one backend.
+const PER_GROUP: usize = 6;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let mut trials: Vec<Trial> = KNOWN.iter().flat_map(|backend| slice(backend.name)).collect();
+    if cfg!(feature = "hip") {
+        trials.push(hip());
+    }
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// A GPU that cannot be tested is ignored with the reason, and a failure where one is required.
+fn hip() -> Trial {
+    let reason = "this version has no HIP backend";
+    let required = std::env::var("ASSAY_REQUIRE_HIP").is_ok_and(|value| value == "1");
+    Trial::test(format!("hip: {reason}"), move || Err(reason.into())).with_ignored_flag(!required)
+}
+
+/// The same few cases of each op, format and kind, spread over all there are.
+fn slice(backend: &'static str) -> Vec<Trial> {
+    let names = suite::names(backend, &Filter::default());
+    let mut groups: HashMap<String, Vec<String>> = HashMap::new();
+    let mut order = Vec::new();
+    for name in names {
+        let group: String = name.split(',').next().unwrap_or_default().into();
+        if !groups.contains_key(&group) {
+            order.push(group.clone());
+        }
+        groups.entry(group).or_default().push(name);
+    }
+    let few = |group: &String| {
+        let all = &groups[group];
+        all.iter().step_by(all.len().div_ceil(PER_GROUP)).cloned().collect::<Vec<_>>()
+    };
+    let trial = |name: String| Trial::test(name.clone(), move || run(backend, &name));
+    order.iter().flat_map(few).map(trial).collect()
+}
+
+fn run(backend: &str, name: &str) -> Result<(), Failed> {
+    let target = backends::open(backend, Guard::Canaries)?;
+    let result = suite::run(name, target.as_ref(), suite::JUDGE)?;
+    match result.outcome {
+        Outcome::Passed => Ok(()),
+        Outcome::Failed(failures) => {
+            let found: Vec<_> = failures.iter().map(|f| format!("{}: {}", f.found_by, f.what)).collect();
+            Err(format!("{}\nrerun: {}", found.join("\n"), conformance::report::rerun(name)).into())
+        }
+        other => Err(format!("neither passed nor failed: {other:?}").into()),
+    }
+}

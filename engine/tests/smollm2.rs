@@ -1,0 +1,132 @@
+//! SmolLM2-135M against what llama.cpp recorded for it.
+//!
+//! `ASSAY_MODEL` names the model file (`SmolLM2-135M-Instruct.Q4_1.gguf`), `ASSAY_SHARED` the folder that has
+//! `reference/smollm2`. Without both the trials say so and check nothing.
+//!
+//! The record `f32_kvf32` has f32 activations and an f32 cache on the same weights, so that the reference backend with an
+//! f32 cache has to agree with it up to llama.cpp's own rounding.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use backend_cpu::fast::Fast;
+use backend_cpu::reference::Reference;
+use engine::config::ModelConfig;
+use engine::generate::{GenerateOptions, generate};
+use engine::gguf::Gguf;
+use engine::guard_rail;
+use engine::kv_cache::KvConfig;
+use engine::model::{Batch, Model, Step};
+use engine::sampler::{Sampler, SamplerConfig};
+use engine::taps::NoTaps;
+use kernels::{Backend, DType};
+
+/// How far logits may be from llama.cpp's.
+const TOLERANCE: f32 = 5e-5;
+
+/// Rows of a pass: the reference keeps what its bounds need for each logit of each row.
+const CHUNK: usize = 16;
+
+struct Record {
+    prompt_ids: Vec<u32>,
+    gen_ids: Vec<u32>,
+    /// After the prompt.
+    logits: Vec<f32>,
+}
+
+fn record(folder: &Path, prompt: usize) -> Record {
+    let file = folder.join(format!("f32_kvf32.p{prompt}.json"));
+    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
+    let ids = |key: &str| -> Vec<u32> { serde_json::from_value(json[key].clone()).unwrap() };
+    let bytes = fs::read(folder.join(format!("f32_kvf32.p{prompt}.logits.f32"))).unwrap();
+    let (words, _) = bytes.as_chunks::<4>();
+    let logits = words.iter().map(|w| f32::from_le_bytes(*w)).collect();
+    Record { prompt_ids: ids("prompt_ids"), gen_ids: ids("gen_ids"), logits }
+}
+
+fn setup(test: &str) -> Option<(Gguf, ModelConfig, PathBuf)> {
+    let (Some(model), Some(shared)) = (std::env::var_os("ASSAY_MODEL"), std::env::var_os("ASSAY_SHARED"))
+    else {
+        eprintln!("SKIPPED {test}: ASSAY_MODEL and ASSAY_SHARED are not both set");
+        return None;
+    };
+    let gguf = Gguf::open(model).unwrap();
+    let config = ModelConfig::from_gguf(&gguf).unwrap();
+    guard_rail::enforce(&config, &gguf, true).unwrap();
+    Some((gguf, config, PathBuf::from(shared).join("reference/smollm2")))
+}
+
+fn argmax(logits: &[f32]) -> u32 {
+    let mut greedy = Sampler::new(SamplerConfig::default()).unwrap();
+    greedy.sample(logits, &[]).unwrap()
+}
+
+/// Runs prompt and recorded continuation through the model and compares what it would have said at each step. Because chunked and
+/// single-token passes give the same bits (`tests/forward.rs`), this is the greedy generation.
+fn follows_the_record<B: Backend>(model: &mut Model<B>, folder: &Path) {
+    for prompt in 0..4 {
+        let Record { prompt_ids, gen_ids, logits: want } = record(folder, prompt);
+        let ids = [&prompt_ids[..], &gen_ids].concat();
+        let config = KvConfig { dtype: DType::F32, seqs: 1, slots: ids.len() };
+        let mut cache = model.cache(config).unwrap();
+        let begin = Instant::now();
+        let mut steps = Vec::new();
+        let mut worst = f32::NAN;
+        for (at, chunk) in ids.chunks(CHUNK).enumerate() {
+            let first = u32::try_from(at * CHUNK).unwrap();
+            let batch = Batch::of(chunk, 0, first).with_all_logits();
+            let logits = model.forward(&mut cache, &batch, Step::PREFILL, &mut NoTaps).unwrap();
+            for (row, position) in logits.rows().zip(at * CHUNK..) {
+                if position + 1 == prompt_ids.len() {
+                    assert_eq!(row.len(), want.len());
+                    worst = row.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+                }
+                steps.push(argmax(row));
+            }
+        }
+        let seconds = begin.elapsed().as_secs_f64();
+        eprintln!(
+            "p{prompt}: {} + {} tokens, largest difference {worst:.2e}, {seconds:.1} s",
+            prompt_ids.len(),
+            gen_ids.len()
+        );
+        assert!(worst <= TOLERANCE, "p{prompt}: {worst:e}");
+        // The last recorded token has no successor on record.
+        assert_eq!(steps[prompt_ids.len() - 1..ids.len() - 1], gen_ids, "p{prompt}");
+    }
+}
+
+#[test]
+fn reference_follows_llama_cpp_on_exact_activations() {
+    let Some((gguf, config, folder)) = setup("reference_follows_llama_cpp") else { return };
+    let mut model = Model::load(Reference::default(), &gguf, config).unwrap();
+    follows_the_record(&mut model, &folder);
+}
+
+#[test]
+fn fast_backend_follows_llama_cpp_on_exact_activations() {
+    let Some((gguf, config, folder)) = setup("fast_backend_follows_llama_cpp") else { return };
+    let mut model = Model::load(Fast::default(), &gguf, config).unwrap();
+    follows_the_record(&mut model, &folder);
+}
+
+/// The first recorded prompt, token by token, through the whole decode loop.
+#[test]
+fn fast_backend_generates_the_recorded_text() {
+    let Some((gguf, config, folder)) = setup("fast_backend_generates") else { return };
+    let mut model = Model::load(Fast::default(), &gguf, config).unwrap();
+    let Record { prompt_ids, gen_ids, .. } = record(&folder, 0);
+    let config = KvConfig { dtype: DType::F32, seqs: 1, slots: prompt_ids.len() + gen_ids.len() };
+    let mut cache = model.cache(config).unwrap();
+    let mut sampler = Sampler::new(SamplerConfig::default()).unwrap();
+    let options = GenerateOptions { max_tokens: gen_ids.len(), chunk: 512, stop: &|_| false };
+    let on_token = |_| ControlFlow::Continue(());
+    let done = generate(&mut model, &mut cache, &prompt_ids, &mut sampler, options, &mut NoTaps, on_token);
+    let done = done.unwrap();
+    eprintln!("prefill {:.1} tokens/s, decode {:.1} tokens/s", done.prefill_rate(), done.decode_rate());
+    assert_eq!(done.tokens, gen_ids);
+}

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# Remakes every golden file with the Python on the PATH (numpy, safetensors, gguf). With --check, compares the bytes with those
+# that are committed, for the same versions of the packages; other versions may differ in the last bit.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+for script in golden/*/make.py; do
+  PYTHONPATH=golden python "$script"
+done
+if [ "${1:-}" = --check ]; then
+  git diff --exit-code --stat -- golden
+fi
