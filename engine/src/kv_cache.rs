@@ -267,25 +267,26 @@ impl<Buf> KvCache<Buf> {
     ) -> Result<[Vec<f32>; 2], CacheError> {
         let seqs = self.seqs();
         let len = *self.lengths.get(seq).ok_or(CacheError::Sequence { row: 0, seq, seqs })?;
-        let mut k = self.slots_of(backend, stream, layer, (0..len).map(|slot| (seq, slot)))?;
+        let slots: Vec<_> = (0..len).map(|slot| (seq, slot)).collect();
+        let mut k = self.slots_of(backend, stream, layer, &slots)?;
         let v = k.split_off(k.len() / 2);
         Ok([k, v])
     }
 
-    /// The decoded keys of the given slots, then their values: `[2, slots, kv_heads, head_dim]`.
+    /// The decoded keys of the given slots (sequence and position), then their values: `[2, slots, kv_heads, head_dim]`.
     pub(crate) fn slots_of<B: Backend<Buffer = Buf>>(
         &self,
         backend: &B,
         stream: &B::Stream,
         layer: usize,
-        slots: impl Iterator<Item = (usize, usize)> + Clone,
+        slots: &[(usize, usize)],
     ) -> Result<Vec<f32>, CacheError> {
         let (k, v) = self.layer(layer)?;
         let [heads, head_dim] = [self.layout.dim(2), self.layout.dim(3)];
         let dtype = self.dtype();
         let mut values = Vec::new();
         for (name, cache) in [("k_cache", k), ("v_cache", v)] {
-            for (seq, slot) in slots.clone() {
+            for &(seq, slot) in slots {
                 let place = Layout::contiguous(dtype, &[heads, head_dim]);
                 let view = View::new(cache.buffer, place.at(self.layout.row_offset(&[seq, slot])));
                 let tag = Tag { tensor: name, step: 0, layer: Some(layer) };

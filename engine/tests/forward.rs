@@ -21,12 +21,12 @@ macro_rules! on_backends {
 
             #[test]
             fn logits_match_numpy_for_each_architecture() {
-                super::logits_match_numpy($backend, $tolerance);
+                super::logits_match_numpy(&$backend, $tolerance);
             }
 
             #[test]
             fn greedy_tokens_match_numpy() {
-                super::greedy_tokens_match_numpy($backend);
+                super::greedy_tokens_match_numpy(&$backend);
             }
 
             #[test]
@@ -36,7 +36,7 @@ macro_rules! on_backends {
 
             #[test]
             fn chunked_prefill_is_whole_prefill() {
-                super::chunked_is_whole($backend);
+                super::chunked_is_whole(&$backend);
             }
 
             #[test]
@@ -46,7 +46,7 @@ macro_rules! on_backends {
 
             #[test]
             fn short_caches_answer_almost_as_exact_ones() {
-                super::cache_types($backend);
+                super::cache_types(&$backend);
             }
         })+
     };
@@ -60,7 +60,7 @@ on_backends! {
     fast: Fast::default(), 4e-6;
 }
 
-fn logits_match_numpy<B: Backend + Clone>(backend: B, tolerance: f64) {
+fn logits_match_numpy<B: Backend + Clone>(backend: &B, tolerance: f64) {
     for name in tiny::NAMES {
         let want = tiny::expected(name);
         let mut model = tiny::model(name, backend.clone());
@@ -71,11 +71,11 @@ fn logits_match_numpy<B: Backend + Clone>(backend: B, tolerance: f64) {
         let mut ids = want.ids.clone();
         ids[1] ^= 1;
         let other = tiny::deviation(&tiny::all_logits(&mut model, DType::F32, &ids), &want.logits);
-        assert!(!(other <= 1000.0 * tolerance), "{name}: {other:e} although a token differs");
+        assert!(other.is_nan() || other > 1000.0 * tolerance, "{name}: {other:e} although a token differs");
     }
 }
 
-fn greedy_tokens_match_numpy<B: Backend + Clone>(backend: B) {
+fn greedy_tokens_match_numpy<B: Backend + Clone>(backend: &B) {
     for name in tiny::NAMES {
         let want = tiny::expected(name);
         let mut model = tiny::model(name, backend.clone());
@@ -132,7 +132,7 @@ fn eight_sequences<B: Backend>(model: &mut Model<B>) {
     assert_eq!(logits.values(), singles.concat());
 }
 
-fn chunked_is_whole<B: Backend + Clone>(backend: B) {
+fn chunked_is_whole<B: Backend + Clone>(backend: &B) {
     for name in tiny::NAMES {
         let ids = tiny::expected(name).ids;
         let mut model = tiny::model(name, backend.clone());
@@ -164,7 +164,7 @@ fn rewound_is_fresh<B: Backend>(model: &mut Model<B>) {
     assert_eq!(model.dump_cache(&cache, 1, 0).unwrap(), model.dump_cache(&fresh_cache, 1, 0).unwrap());
 }
 
-fn cache_types<B: Backend + Clone>(backend: B) {
+fn cache_types<B: Backend + Clone>(backend: &B) {
     for name in tiny::NAMES {
         let want = tiny::expected(name);
         let mut model = tiny::model(name, backend.clone());

@@ -14,6 +14,8 @@ use engine::taps::NoTaps;
 use kernels::DType;
 use std::ops::ControlFlow;
 
+type Change = fn(&mut ModelConfig);
+
 /// The tiny llama with other numbers than its file has, as without the guard rail.
 fn changed(change: impl FnOnce(&mut ModelConfig)) -> Result<Model<Reference>, ModelError> {
     let gguf = tiny::gguf("llama");
@@ -38,7 +40,7 @@ fn error_of(change: impl FnOnce(&mut ModelConfig)) -> String {
 #[test]
 fn without_the_guard_rail_the_ops_refuse_wrong_numbers() {
     assert_eq!(error_of(|c| c.n_layer = 3), "tensor 'blk.2.attn_norm.weight' is missing");
-    let cases: [(fn(&mut ModelConfig), &str, &str); 6] = [
+    let cases: [(Change, &str, &str); 6] = [
         (|c| c.n_ff = 128, "layer 0, gate: matmul: out: shape", "96"),
         (|c| c.n_embd = 32, "embed_out: embed: out: shape", "64"),
         (|c| c.n_head = 8, "layer 0, q: matmul: out: shape", "128"),

@@ -39,7 +39,8 @@ fn rms_norm() -> Launch {
     let (rows, n) = (256usize, 4096usize);
     let device = Device::load("rms_norm");
     let (x, w, out) = (device.upload(&ramp(rows * n)), device.upload(&ramp(n)), device.buffer(4 * rows * n));
-    let arguments = device.arguments("rms_norm_f32").pointer(x).pointer(w).pointer(out).u32(n as u32).f32(1e-5);
+    let arguments =
+        device.arguments("rms_norm_f32").pointer(x).pointer(w).pointer(out).u32(n as u32).f32(1e-5);
     Launch { name: "rms_norm_f32", device, grid: [rows as u32, 1, 1], block: [256, 1, 1], arguments }
 }
 
@@ -52,7 +53,11 @@ fn softmax() -> Launch {
 }
 
 fn speed(criterion: &mut Criterion) {
-    let ways = [("checked", Checks::ALL, 1), ("bounds only", Checks::BOUNDS, 1), ("checked, two threads", Checks::ALL, 2)];
+    let ways = [
+        ("checked", Checks::ALL, 1),
+        ("bounds only", Checks::BOUNDS, 1),
+        ("checked, two threads", Checks::ALL, 2),
+    ];
     for mut launch in [q8_matvec(), rms_norm(), softmax()] {
         let mut group = criterion.benchmark_group(launch.name);
         group.sample_size(10);

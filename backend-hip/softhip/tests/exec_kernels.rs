@@ -32,7 +32,8 @@ fn rms_norm_matches_its_formula() {
         let (x, weight) = (noise(rows * n, 1), noise(n, 2));
         let (dx, dw, out) = (device.upload(&x), device.upload(&weight), device.buffer(4 * rows * n));
         let n32 = n as u32;
-        let arguments = device.arguments("rms_norm_f32").pointer(dx).pointer(dw).pointer(out).u32(n32).f32(1e-5);
+        let arguments =
+            device.arguments("rms_norm_f32").pointer(dx).pointer(dw).pointer(out).u32(n32).f32(1e-5);
         device.run("rms_norm_f32", [rows as u32, 1, 1], [block, 1, 1], &arguments).unwrap();
         let expected: Vec<f64> = x
             .chunks(n)
@@ -149,12 +150,16 @@ fn q8_dot4_is_exact_up_to_the_final_sums() {
     let (weights, values) = q8_rows(rows, n);
     let xq: Vec<i8> = noise(n, 9).iter().map(|v| (v * 127.0) as i8).collect();
     let xd: Vec<f32> = (0..n / 32).map(|i| 0.5 + i as f32 / 64.0).collect();
-    let (dw, dx, dd, out) = (device.upload(&weights), device.upload(&xq), device.upload(&xd), device.buffer(4 * rows));
-    let arguments = device.arguments("q8_dot4").pointer(dw).pointer(dx).pointer(dd).pointer(out).u32(n as u32);
+    let (dw, dx, dd, out) =
+        (device.upload(&weights), device.upload(&xq), device.upload(&xd), device.buffer(4 * rows));
+    let arguments =
+        device.arguments("q8_dot4").pointer(dw).pointer(dx).pointer(dd).pointer(out).u32(n as u32);
     device.run("q8_dot4", [rows as u32, 1, 1], [64, 1, 1], &arguments).unwrap();
     let expected: Vec<f64> = values
         .chunks(n)
-        .map(|row| row.iter().zip(&xq).enumerate().map(|(i, (w, &q))| w * f64::from(q) * f64::from(xd[i / 32])).sum())
+        .map(|row| {
+            row.iter().zip(&xq).enumerate().map(|(i, (w, &q))| w * f64::from(q) * f64::from(xd[i / 32])).sum()
+        })
         .collect();
     assert_close(&device.download(out, rows), &expected, 1e-4);
 }

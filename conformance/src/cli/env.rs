@@ -3,7 +3,7 @@
 use super::Trouble;
 
 /// Every variable with one of [`PREFIXES`] that Assay reads, in its commands or in its tests.
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 14] = [
     "GCORE_D2H_AUDIT",
     "GCORE_D2H_AUDIT_LOG",
     "GRETA_D2H_DEBUG",
@@ -18,7 +18,6 @@ const KNOWN: [&str; 15] = [
     "ASSAY_DECODE_SEED",
     "ASSAY_DECODE_SHOW",
     "ASSAY_DECODE_WORDS",
-    "ASSAY_PERPLEXITY_TEXT",
 ];
 
 /// Variables that begin like this are meant for us.

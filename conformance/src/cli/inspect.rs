@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use engine::config::ModelConfig;
 use engine::gguf::Gguf;
 use engine::guard_rail::{self, GuardRailError};
+use kernels::ops::rope::Scaling;
 
 use super::model::RailArgs;
 use super::{End, Trouble, print};
@@ -68,12 +69,12 @@ fn summary(gguf: &Gguf, c: &ModelConfig) -> String {
         (
             "rope",
             format!(
-                "{:?} pairs, {} of {} dimensions, base {}, scaling {:?}{}",
+                "{:?} pairs, {} of {} dimensions, base {}, {}{}",
                 c.rope.pairing,
                 c.rope.dims,
                 c.head_dim,
                 c.rope.base,
-                c.rope.scaling,
+                scaling(&c.rope.scaling),
                 if c.rope.has_factors { ", frequency factors" } else { "" }
             ),
         ),
@@ -86,13 +87,27 @@ fn summary(gguf: &Gguf, c: &ModelConfig) -> String {
             ),
         ),
     ];
-    lines.iter().map(|(what, value)| format!("{what:<14} {value}\n")).collect()
+    let mut text = String::new();
+    for (what, value) in lines {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{what:<14} {value}");
+    }
+    text
+}
+
+fn scaling(scaling: &Scaling) -> String {
+    match scaling {
+        Scaling::None => "no scaling".into(),
+        Scaling::Linear { factor } => format!("linear scaling by {factor}"),
+        Scaling::Yarn { factor, original_context, .. } => {
+            format!("YaRN scaling by {factor} from {original_context} positions")
+        }
+    }
 }
 
 fn keys(gguf: &Gguf) -> String {
     let mut text = format!("\n{} keys\n", gguf.metadata().len());
     for (key, value) in gguf.metadata().iter() {
-        // Writing to a string does not fail.
         let _ = writeln!(text, "  {key} = {value}");
     }
     text

@@ -1,5 +1,7 @@
 //! What the commands that read a model have in common: its file, its place, its cache.
 
+#![expect(clippy::doc_markdown, reason = "doc comments of arguments are the text of --help")]
+
 use std::path::{Path, PathBuf};
 
 use engine::chat::ChatError;

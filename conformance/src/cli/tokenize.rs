@@ -1,5 +1,7 @@
 //! `assay tokenize`: ids from text, or text from ids.
 
+#![expect(clippy::doc_markdown, reason = "doc comments of arguments are the text of --help")]
+
 use std::path::PathBuf;
 
 use engine::gguf::Gguf;
@@ -58,17 +60,15 @@ impl Tokenize {
             (_, Some(path), _) => tokenizer.encode(&read_text(path)?, options)?,
             (.., tokens) => parse_ids(tokens.as_deref().unwrap_or_default())?,
         };
-        let mut text = String::new();
         if self.pieces {
             for &id in &ids {
-                text += &format!("{id:>7} {:?}\n", tokenizer.text(id)?);
+                print(&format!("{id:>7} {:?}\n", tokenizer.text(id)?));
             }
         } else if self.input.tokens.is_some() {
-            text = tokenizer.decode(&ids, true)? + "\n";
+            print(&(tokenizer.decode(&ids, true)? + "\n"));
         } else {
-            text = ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" ") + "\n";
+            print(&(ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" ") + "\n"));
         }
-        print(&text);
         Ok(End::Well)
     }
 }

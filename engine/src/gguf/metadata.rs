@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use super::value::{Array, Value, ValueType};
+use super::value::{Array, Value, ValueType, narrow};
 use super::{Bytes, GgufError};
 
 /// All keys of a file with their values.
@@ -180,9 +180,4 @@ fn missing(key: &str) -> GgufError {
 
 fn wrong_type(key: &str, found: &Value, want: &'static str) -> GgufError {
     GgufError::KeyType { key: key.to_owned(), found: found.type_name(), want }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is what the getter promises")]
-fn narrow(x: f64) -> f32 {
-    x as f32
 }

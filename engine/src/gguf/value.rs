@@ -112,6 +112,7 @@ impl fmt::Display for Value {
         const SHOWN: usize = 60;
         match self {
             Self::Int(int, _) => write!(f, "{int}"),
+            Self::Float(x, ValueType::F32) => write!(f, "{}", narrow(*x)),
             Self::Float(x, _) => write!(f, "{x}"),
             Self::Bool(b) => write!(f, "{b}"),
             Self::String(s) if s.chars().count() > SHOWN => {
@@ -122,6 +123,12 @@ impl fmt::Display for Value {
             Self::Array(_) => f.write_str(&self.type_name()),
         }
     }
+}
+
+/// An f32 that is stored as an f64, back as it was; the nearest f32 to any other.
+#[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is what is promised")]
+pub(super) fn narrow(x: f64) -> f32 {
+    x as f32
 }
 
 impl Value {

@@ -196,8 +196,8 @@ impl<'a, B: Backend> Pass<'a, B> {
         self.launch(point, Op::KvWrite(op))?;
         if self.taps.wants(point, self.layer) {
             let slots = self.shown.seqs.iter().zip(&self.shown.positions);
-            let slots = slots.map(|(&seq, &position)| (seq as usize, position as usize));
-            let written = cache.slots_of(self.backend, self.stream, layer, slots)?;
+            let slots: Vec<_> = slots.map(|(&seq, &position)| (seq as usize, position as usize)).collect();
+            let written = cache.slots_of(self.backend, self.stream, layer, &slots)?;
             self.take(point, &[2, self.rows, self.config.n_kv_head, head_dim], &written)?;
         }
         Ok(())

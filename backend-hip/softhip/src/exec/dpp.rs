@@ -31,7 +31,8 @@ pub(super) fn permute(file: &mut [Lanes], from: u16, to: u16, wide: bool, contro
     let mut writing = 0;
     let (from, to) = (usize::from(from), usize::from(to));
     for lane in 0..WAVE {
-        let enabled = (control.row_mask >> (lane / 16)) & 1 != 0 && (control.bank_mask >> ((lane % 16) / 4)) & 1 != 0;
+        let enabled =
+            (control.row_mask >> (lane / 16)) & 1 != 0 && (control.bank_mask >> ((lane % 16) / 4)) & 1 != 0;
         let source = source_lane(control.ctrl, lane).filter(|&source| (exec >> source) & 1 != 0);
         for half in 0..=usize::from(wide) {
             file[to + half][lane] = source.map_or(0, |source| file[from + half][source]);

@@ -72,7 +72,8 @@ pub(super) fn moved(c: &mut Cx<'_>, u: &Uop) -> Result<Uop, Step> {
         shift(&mut moved.dst, &mut moved.raw_dst, u.inst.dst);
     }
     if outside {
-        let reason = format!("M0 = {m0:#x} moves a register of {} beyond v{}", u.inst.op.mnemonic(), vgprs - 1);
+        let reason =
+            format!("M0 = {m0:#x} moves a register of {} beyond v{}", u.inst.op.mnemonic(), vgprs - 1);
         return Err(c.fault(Trap::new(Problem::Instruction { words: c.program.words(&u.inst), reason })));
     }
     Ok(moved)

@@ -6,10 +6,10 @@ use super::core::counters::Tally;
 use super::core::cx::{Cx, Step};
 use super::core::mode::Mode;
 use super::core::trap::Trap;
-use super::core::wave::{SCALARS, State, Wave};
 use super::core::uop::Uop;
-use super::modifiers::{self, is_valu};
+use super::core::wave::{SCALARS, State, Wave};
 use super::gpr_index;
+use super::modifiers::{self, is_valu};
 use super::poison;
 use super::program::Program;
 use super::start::Start;
@@ -73,7 +73,15 @@ impl<'a> Worker<'a> {
             id,
         };
         let waves = (0..start.waves()).map(wave).collect();
-        Self { program, memory, start, waves, lds: Lds::new(sizes.lds, checks), budget, tally: Tally::default() }
+        Self {
+            program,
+            memory,
+            start,
+            waves,
+            lds: Lds::new(sizes.lds, checks),
+            budget,
+            tally: Tally::default(),
+        }
     }
 
     /// Runs the workgroup with a linear number and coordinates to its end.
@@ -101,7 +109,9 @@ impl<'a> Worker<'a> {
         if self.waves.iter().any(|wave| wave.state == State::Ready) {
             return Ok(true);
         }
-        let Some(waiting) = self.waves.iter().find(|wave| wave.state != State::Ended) else { return Ok(false) };
+        let Some(waiting) = self.waves.iter().find(|wave| wave.state != State::Ended) else {
+            return Ok(false);
+        };
         let barrier = waiting.state;
         if self.waves.iter().any(|wave| wave.state != barrier) {
             return Err(self.divergence(barrier));
@@ -148,8 +158,10 @@ impl<'a> Worker<'a> {
             Step::Barrier => wave.state = State::AtBarrier(wave.pc - 1),
             Step::End => wave.state = State::Ended,
             Step::Trap => {
-                let inst = wave.pc.checked_sub(1).and_then(|index| self.program.uop(index)).map(|uop| uop.inst);
-                let trap = trap.map_or_else(|| Trap::new(Problem::Budget { instructions: wave.executed }), |trap| *trap);
+                let inst =
+                    wave.pc.checked_sub(1).and_then(|index| self.program.uop(index)).map(|uop| uop.inst);
+                let trap = trap
+                    .map_or_else(|| Trap::new(Problem::Budget { instructions: wave.executed }), |trap| *trap);
                 return Err(Box::new(Failure { trap, wave: wave.id, inst }));
             }
         }

@@ -107,7 +107,9 @@ pub(super) fn accumulates(op: Op) -> bool {
 pub(super) fn orders_workgroups(inst: &Inst) -> bool {
     match inst.mods {
         Mods::Flat(mods) => inst.op.mnemonic().contains("_atomic_") || mods.cache.sc1,
-        Mods::Buffer(mods) => inst.op.mnemonic().contains("_atomic_") || (mods.cache.sc1 && inst.src[2].is_some()),
+        Mods::Buffer(mods) => {
+            inst.op.mnemonic().contains("_atomic_") || (mods.cache.sc1 && inst.src[2].is_some())
+        }
         _ => false,
     }
 }

@@ -63,7 +63,7 @@ impl LoadedKernel {
         failure.trap.notes.into_iter().fold(report, Report::note)
     }
 
-    fn refuse(&self, reason: String) -> Box<Report> {
+    fn refuse(&self, reason: &str) -> Box<Report> {
         Box::new(Report::new(Problem::CodeObject { reason: format!("{}: {reason}", self.kernel.name) }))
     }
 }
@@ -98,16 +98,21 @@ impl Execute for LoadedKernel {
     /// Workgroups are handed to threads in their order, and every one below a failed one is run to its end: so
     /// the report is that of the lowest workgroup that fails, whatever the number of threads. Kernels whose
     /// workgroups can see each other through atomics run on one thread.
-    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Counters, Box<Report>> {
+    fn run(
+        &self,
+        dispatch: &Dispatch,
+        memory: &LaunchMemory,
+        limits: Limits,
+    ) -> Result<Counters, Box<Report>> {
         let descriptor = self.kernel.descriptor;
         let preloads = descriptor.kernarg_preload & 127 != 0;
         // Firmware that preloads arguments skips the code that loads them otherwise.
         let entry = self.base.wrapping_add(self.kernel.entry) + if preloads { 256 } else { 0 };
         let Some(entry) = self.program.index_of(entry) else {
-            return Err(self.refuse("the entry is no instruction".to_owned()));
+            return Err(self.refuse("the entry is no instruction"));
         };
         let start = Start::new(descriptor, dispatch.block, dispatch.kernarg_address, entry, memory)
-            .map_err(|error| self.refuse(error.to_string()))?;
+            .map_err(|error| self.refuse(&error.to_string()))?;
         let sizes = Sizes {
             lds: u64::from(descriptor.lds_size) + u64::from(dispatch.dynamic_lds),
             scratch: descriptor.scratch_size,

@@ -14,14 +14,17 @@
     clippy::cast_sign_loss,
     reason = "the instruction set defines its operations by truncation and reinterpretation of bits"
 )]
-#![allow(clippy::inline_always, reason = "lane loops must take on the vector features of their caller, see core::wide")]
+#![allow(
+    clippy::inline_always,
+    reason = "lane loops must take on the vector features of their caller, see core::wide"
+)]
 #![allow(clippy::float_cmp, reason = "compares are what the instructions do")]
 #![allow(clippy::enum_glob_use, clippy::too_many_lines, reason = "tables of one line per operation")]
 
 mod access;
 mod control;
-mod coverage;
 mod core;
+mod coverage;
 mod dpp;
 mod float;
 mod gpr_index;

@@ -43,13 +43,22 @@ pub(super) fn redirect(layout: &Layout, u: &mut Uop) {
 pub(super) fn is_valu(format: Format) -> bool {
     matches!(
         format,
-        Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vopc | Format::Sdwa | Format::Dpp | Format::Vop3p
+        Format::Vop1
+            | Format::Vop2
+            | Format::Vop3
+            | Format::Vopc
+            | Format::Sdwa
+            | Format::Dpp
+            | Format::Vop3p
     )
 }
 
 /// Dot products of more than two elements take no half selects.
 fn selects_halves(op: Op) -> bool {
-    !matches!(op, Op::v_dot4_i32_i8 | Op::v_dot4_u32_u8 | Op::v_dot8_i32_i4 | Op::v_dot8_u32_u4 | Op::v_pk_mov_b32)
+    !matches!(
+        op,
+        Op::v_dot4_i32_i8 | Op::v_dot4_u32_u8 | Op::v_dot8_i32_i4 | Op::v_dot8_u32_u4 | Op::v_pk_mov_b32
+    )
 }
 
 fn is_mix(op: Op) -> bool {
@@ -150,7 +159,9 @@ pub(super) fn flushed(c: &mut Cx<'_>, u: &Uop) -> Step {
             if u.src[i] == u.raw_src[i] {
                 inner.src[i] = inner.raw_src[i];
             }
-            flush_register(&mut c.wave.v, u.raw_src[i], inner.raw_src[i], ty, |size| mode.flush_of(size).input);
+            flush_register(&mut c.wave.v, u.raw_src[i], inner.raw_src[i], ty, |size| {
+                mode.flush_of(size).input
+            });
         }
     }
     if is_float(types[0]) && u.dst == u.raw_dst {
@@ -177,7 +188,15 @@ fn source(file: &mut [Lanes], u: &Uop, i: usize, ty: Ty, from: u16) {
     let to = u.src[i];
     let bit = |mask: u8| (mask >> i) & 1 != 0;
     if is_mix(u.inst.op) {
-        return mix_source(file, from, to, bit(mods.op_sel_hi), bit(mods.op_sel), bit(mods.abs), bit(mods.neg));
+        return mix_source(
+            file,
+            from,
+            to,
+            bit(mods.op_sel_hi),
+            bit(mods.op_sel),
+            bit(mods.abs),
+            bit(mods.neg),
+        );
     }
     if u.inst.format == Format::Vop3p {
         return packed_source(file, from, to, ty, mods, i);
@@ -241,7 +260,9 @@ fn packed_source(file: &mut [Lanes], from: u16, to: u16, ty: Ty, mods: VopMods, 
     let (low_high, high_high) = (bit(mods.op_sel), bit(mods.op_sel_hi));
     if matches!(ty, Ty::PF32) {
         let flip = [u32::from(bit(mods.neg)) << 31, u32::from(bit(mods.neg_hi)) << 31];
-        transform(file, from, to, |x: [u32; 2]| [x[usize::from(low_high)] ^ flip[0], x[usize::from(high_high)] ^ flip[1]]);
+        transform(file, from, to, |x: [u32; 2]| {
+            [x[usize::from(low_high)] ^ flip[0], x[usize::from(high_high)] ^ flip[1]]
+        });
         return;
     }
     let float = matches!(ty, Ty::PF16);
@@ -299,7 +320,9 @@ fn place_part(file: &mut [Lanes], from: u16, to: u16, exec: u64, sdwa: Sdwa) {
         SdwaUnused::Pad => merge(file, from, to, exec, |new: u32, _: u32| (new << shift) & mask),
         SdwaUnused::Sext => {
             let spare = 32 - width;
-            merge(file, from, to, exec, |new: u32, _: u32| (((new << spare) as i32 >> spare) as u32) << shift);
+            merge(file, from, to, exec, |new: u32, _: u32| {
+                (((new << spare) as i32 >> spare) as u32) << shift
+            });
         }
         SdwaUnused::Preserve => {
             merge(file, from, to, exec, |new: u32, old: u32| ((new << shift) & mask) | (old & !mask));

@@ -45,7 +45,7 @@ impl Program {
         }
         let index_of = |address: u64| {
             let offset = address.wrapping_sub(base);
-            let word = usize::try_from(offset / 4).ok().filter(|_| offset % 4 == 0)?;
+            let word = usize::try_from(offset / 4).ok().filter(|_| offset.is_multiple_of(4))?;
             starts.get(word).copied().filter(|&index| index != u32::MAX)
         };
         let mut uops = Vec::with_capacity(decoded.len());
@@ -116,4 +116,3 @@ impl Program {
         file[..usize::from(registers.vgprs + registers.agprs)].fill([0; 64]);
     }
 }
-

@@ -180,10 +180,7 @@ fn source_type(inst: &Inst, types: [Ty; 4], i: usize) -> Ty {
 }
 
 fn is_vector(format: Format) -> bool {
-    !matches!(
-        format,
-        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp | Format::Smem
-    )
+    !matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp | Format::Smem)
 }
 
 fn scalar_destination(inst: &Inst) -> u8 {
@@ -222,7 +219,9 @@ fn constant_value(operand: Operand, ty: Ty) -> u64 {
         (Operand::Special(SpecialSource::PrivateBase), Ty::B64) => u64::from(PRIVATE_APERTURE) << 32,
         (Operand::Special(SpecialSource::SharedBase), _) => u64::from(SHARED_APERTURE),
         (Operand::Special(SpecialSource::PrivateBase), _) => u64::from(PRIVATE_APERTURE),
-        (Operand::Special(SpecialSource::SharedLimit | SpecialSource::PrivateLimit), _) => u64::from(u32::MAX),
+        (Operand::Special(SpecialSource::SharedLimit | SpecialSource::PrivateLimit), _) => {
+            u64::from(u32::MAX)
+        }
         _ => 0,
     }
 }

@@ -126,7 +126,11 @@ const fn field(value: u64, at: u32, count: u32) -> u64 {
 
 /// Sign-extends the low `count` bits.
 const fn extend(value: u64, count: u32) -> u64 {
-    if count == 0 || count >= 64 { value } else { ((value << (64 - count)).cast_signed() >> (64 - count)).cast_unsigned() }
+    if count == 0 || count >= 64 {
+        value
+    } else {
+        ((value << (64 - count)).cast_signed() >> (64 - count)).cast_unsigned()
+    }
 }
 
 /// One bit per quad: any of its four bits is set.
@@ -160,7 +164,9 @@ pub(super) fn sop2(op: Op) -> Option<Handler> {
         },
         Op::s_addc_u32 => |c, u| b32c(c, u, add_carry),
         Op::s_subb_u32 => |c, u| b32c(c, u, sub_borrow),
-        Op::s_min_i32 => |c, u| b32c(c, u, |a, b, _| ((a as i32).min(b as i32) as u32, (a as i32) < b as i32)),
+        Op::s_min_i32 => {
+            |c, u| b32c(c, u, |a, b, _| ((a as i32).min(b as i32) as u32, (a as i32) < b as i32))
+        }
         Op::s_min_u32 => |c, u| b32c(c, u, |a, b, _| (a.min(b), a < b)),
         Op::s_max_i32 => |c, u| b32c(c, u, |a, b, _| ((a as i32).max(b as i32) as u32, a as i32 > b as i32)),
         Op::s_max_u32 => |c, u| b32c(c, u, |a, b, _| (a.max(b), a > b)),
@@ -198,7 +204,7 @@ pub(super) fn sop2(op: Op) -> Option<Handler> {
         Op::s_bfe_i32 => |c, u| {
             b32z(c, u, |a, b| {
                 let count = ((b >> 16) & 127).min(32);
-                extend(field((a as i32 as i64) as u64, b & 31, count), count) as u32
+                extend(field(i64::from(a as i32) as u64, b & 31, count), count) as u32
             })
         },
         Op::s_bfe_u64 => |c, u| shift64(c, u, |a, b| field(a, b & 63, (b >> 16) & 127)),
@@ -210,7 +216,9 @@ pub(super) fn sop2(op: Op) -> Option<Handler> {
         },
         Op::s_absdiff_i32 => |c, u| b32z(c, u, |a, b| (a.wrapping_sub(b) as i32).wrapping_abs() as u32),
         Op::s_mul_hi_u32 => |c, u| b32(c, u, |a, b| ((u64::from(a) * u64::from(b)) >> 32) as u32),
-        Op::s_mul_hi_i32 => |c, u| b32(c, u, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32),
+        Op::s_mul_hi_i32 => {
+            |c, u| b32(c, u, |a, b| ((i64::from(a as i32) * i64::from(b as i32)) >> 32) as u32)
+        }
         Op::s_lshl1_add_u32 => |c, u| lshl_add(c, u, 1),
         Op::s_lshl2_add_u32 => |c, u| lshl_add(c, u, 2),
         Op::s_lshl3_add_u32 => |c, u| lshl_add(c, u, 3),
@@ -246,8 +254,12 @@ pub(super) fn sop1(op: Op) -> Option<Handler> {
         Op::s_ff1_i32_b64 => |c, u| narrow(c, u, |a| position(a.trailing_zeros(), 64)),
         Op::s_flbit_i32_b32 => |c, u| b32(c, u, |a, _| position(a.leading_zeros(), 32)),
         Op::s_flbit_i32_b64 => |c, u| narrow(c, u, |a| position(a.leading_zeros(), 64)),
-        Op::s_flbit_i32 => |c, u| b32(c, u, |a, _| position((a ^ (a as i32 >> 31) as u32).leading_zeros(), 32)),
-        Op::s_flbit_i32_i64 => |c, u| narrow(c, u, |a| position((a ^ (a as i64 >> 63) as u64).leading_zeros(), 64)),
+        Op::s_flbit_i32 => {
+            |c, u| b32(c, u, |a, _| position((a ^ (a as i32 >> 31) as u32).leading_zeros(), 32))
+        }
+        Op::s_flbit_i32_i64 => {
+            |c, u| narrow(c, u, |a| position((a ^ (a as i64 >> 63) as u64).leading_zeros(), 64))
+        }
         Op::s_sext_i32_i8 => |c, u| b32(c, u, |a, _| i32::from(a as i8) as u32),
         Op::s_sext_i32_i16 => |c, u| b32(c, u, |a, _| i32::from(a as i16) as u32),
         Op::s_bitset0_b32 => |c, u| {
@@ -281,28 +293,36 @@ pub(super) fn sop1(op: Op) -> Option<Handler> {
         Op::s_quadmask_b32 => |c, u| b32z(c, u, |a, _| quads(a.into()) as u32),
         Op::s_quadmask_b64 => |c, u| b64z(c, u, |a, _| quads(a)),
         Op::s_abs_i32 => |c, u| b32z(c, u, |a, _| (a as i32).wrapping_abs() as u32),
-        Op::s_bitreplicate_b64_b32 => |c, u| {
-            b64(c, u, |a, _| (0..32).fold(0, |bits, i| bits | (((a >> i) & 1) * 3) << (2 * i)))
+        Op::s_bitreplicate_b64_b32 => {
+            |c, u| b64(c, u, |a, _| (0..32).fold(0, |bits, i| bits | (((a >> i) & 1) * 3) << (2 * i)))
+        }
+        Op::s_movrels_b32 => |c, u| {
+            relative(c, u, |c, u, m0| match index(u.inst.src[0], m0) {
+                Some(from) => c.write32(u, c.wave.s[from]),
+                None => c.write32(u, 0),
+            })
         },
-        Op::s_movrels_b32 => |c, u| relative(c, u, |c, u, m0| match index(u.inst.src[0], m0) {
-            Some(from) => c.write32(u, c.wave.s[from]),
-            None => c.write32(u, 0),
-        }),
-        Op::s_movrels_b64 => |c, u| relative(c, u, |c, u, m0| match index(u.inst.src[0], m0) {
-            Some(from) if from < 127 => c.write64(u, c.wave.pair(from as u8)),
-            _ => c.write64(u, 0),
-        }),
-        Op::s_movreld_b32 => |c, u| relative(c, u, |c, u, m0| {
-            if let Some(to) = index(u.inst.dst, m0) {
-                c.wave.s[to] = c.read32(u.scalar[0]);
-            }
-        }),
-        Op::s_movreld_b64 => |c, u| relative(c, u, |c, u, m0| {
-            if let Some(to) = index(u.inst.dst, m0).filter(|&to| to < 127) {
-                let value = c.read64(u.scalar[0]);
-                c.wave.set_pair(to as u8, value);
-            }
-        }),
+        Op::s_movrels_b64 => |c, u| {
+            relative(c, u, |c, u, m0| match index(u.inst.src[0], m0) {
+                Some(from) if from < 127 => c.write64(u, c.wave.pair(from as u8)),
+                _ => c.write64(u, 0),
+            })
+        },
+        Op::s_movreld_b32 => |c, u| {
+            relative(c, u, |c, u, m0| {
+                if let Some(to) = index(u.inst.dst, m0) {
+                    c.wave.s[to] = c.read32(u.scalar[0]);
+                }
+            })
+        },
+        Op::s_movreld_b64 => |c, u| {
+            relative(c, u, |c, u, m0| {
+                if let Some(to) = index(u.inst.dst, m0).filter(|&to| to < 127) {
+                    let value = c.read64(u.scalar[0]);
+                    c.wave.set_pair(to as u8, value);
+                }
+            })
+        },
         _ => return None,
     };
     Some(handler)

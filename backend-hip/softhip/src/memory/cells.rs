@@ -76,6 +76,22 @@ impl Cells {
         halves(self.around(offset, u64::from(bytes)))[0] & ((1 << (8 * bytes)) - 1)
     }
 
+    /// The `4 * N` bytes at `offset`, which need not be aligned.
+    #[inline]
+    pub(super) fn load_dwords<const N: usize>(&self, offset: u64) -> [u32; N] {
+        let words = self.words(offset, N);
+        let low: [u32; N] = std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
+        let shift = 8 * (offset % 4);
+        if shift == 0 {
+            return low;
+        }
+        let beyond = self.word(offset + 4 * N as u64).load(Ordering::Relaxed);
+        std::array::from_fn(|i| {
+            let next = if i + 1 < N { low[i + 1] } else { beyond };
+            halves((u64::from(low[i]) | (u64::from(next) << 32)) >> shift)[0]
+        })
+    }
+
     /// The words with the first and the last of up to 4 bytes, shifted to begin at `offset`. Without a branch: lanes
     /// alternate between aligned and not.
     #[inline]

@@ -4,12 +4,14 @@ use super::allocation::Allocation;
 use super::blocks::{BLOCK, mask, pieces};
 use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};
 use super::group::Group;
-use super::init::Init;
 use super::launch::LaunchMemory;
 use super::place::Place;
 use super::refusal;
-use super::shadow::{Conflict, Recorder};
+use super::shadow::Conflict;
 use super::wave::{Run, WAVE, WaveAccess, for_each_lane, lanes};
+
+/// Up to this distance between the lanes, looking at the whole range first pays.
+const QUICK_SPAN: u64 = 64 * BLOCK;
 
 impl LaunchMemory {
     pub(super) fn initialised(&self, allocation: &Allocation, offset: u64, len: u64) -> bool {
@@ -50,42 +52,16 @@ impl LaunchMemory {
         if !permitted || run.address & u64::from(access.align - 1) != 0 {
             return Ok(None);
         }
-        let mut walk = self.walk(group, allocation, kind, access);
-        for (block, mask) in pieces(offset, len) {
-            walk.visit(block, mask);
+        if kind != AccessKind::Write && !self.initialised(allocation, offset, len) {
+            return Ok(None);
         }
-        let (readable, race) = walk.finish();
-        if let Err(conflict) = race {
+        if let Err(conflict) = self.race(group, allocation, kind, offset, len, access.pc) {
             let lane = run.lane_of(conflict.offset - offset, access.bytes);
             let address = run.address + u64::from(lane - run.first) * u64::from(access.bytes);
             let fault = refusal::race(allocation, conflict, kind, address, u64::from(access.bytes));
             return Err(Box::new(LaneFault { lane, fault }));
         }
-        Ok(readable.then_some(Place { allocation, offset }))
-    }
-
-    /// The checks of `access` on the bytes of `allocation`.
-    #[inline]
-    fn walk<'a>(
-        &'a self,
-        group: &'a mut Group,
-        allocation: &'a Allocation,
-        kind: AccessKind,
-        access: &WaveAccess<'_>,
-    ) -> Walk<'a> {
-        let reads = kind != AccessKind::Write;
-        let recorder = if self.checks.races {
-            Some(allocation.shadow.recorder(&self.order, group, access.touch(kind), access.pc))
-        } else {
-            None
-        };
-        Walk {
-            block: 0,
-            mask: 0,
-            init: (reads && self.checks.uninitialised).then_some(&allocation.init),
-            recorder,
-            readable: true,
-        }
+        Ok(Some(Place { allocation, offset }))
     }
 
     /// Checks an access lane by lane, and finds the active lanes' places: the way for lanes in several allocations, and
@@ -134,26 +110,31 @@ impl LaunchMemory {
         if !permitted || bits & u64::from(access.align - 1) != 0 {
             return Ok(None);
         }
-        let mut walk = self.walk(group, allocation, kind, access);
-        if walk.is_empty() {
+        let base = allocation.base;
+        if kind != AccessKind::Write && self.checks.uninitialised {
+            // Mostly all bytes between the lanes are initialised too, and one look at the range is enough.
+            let span = high - low + size;
+            let covered = span <= QUICK_SPAN && allocation.init.covers(low - base, span);
+            let mut readable = true;
+            if !covered {
+                each_block(access, addresses, base, |block, mask| readable &= allocation.init.has(block, mask));
+            }
+            if !readable {
+                return Ok(None);
+            }
+        }
+        if !self.checks.races {
             return Ok(Some(allocation));
         }
-        for_each_lane(access.exec, |lane| {
-            let offset = addresses[lane] - allocation.base;
-            let (block, first) = (offset / BLOCK, offset % BLOCK);
-            walk.add(block, mask(first, size));
-            if first + size > BLOCK {
-                walk.add(block + 1, mask(0, first + size - BLOCK));
-            }
-        });
-        let (readable, race) = walk.finish();
-        if let Err(conflict) = race {
+        let mut recorder = allocation.shadow.recorder(&self.order, group, access.touch(kind), access.pc);
+        each_block(access, addresses, base, |block, mask| recorder.touch(block, mask));
+        if let Err(conflict) = recorder.finish() {
             let distance = |lane: &usize| (allocation.base + conflict.offset).wrapping_sub(addresses[*lane]);
             let lane = lanes(access.exec).find(|lane| distance(lane) < size).unwrap_or(0);
             let fault = refusal::race(allocation, conflict, kind, addresses[lane], size);
             return Err(Box::new(LaneFault { lane: number(lane), fault }));
         }
-        Ok(readable.then_some(allocation))
+        Ok(Some(allocation))
     }
 
     /// All checks but races, for one lane.
@@ -176,54 +157,30 @@ impl LaunchMemory {
     }
 }
 
-/// Goes over the blocks of an access.
-struct Walk<'a> {
-    /// The block whose bytes wait to be visited, and those bytes.
-    block: u64,
-    mask: u64,
-    init: Option<&'a Init>,
-    recorder: Option<Recorder<'a>>,
-    /// Every byte visited so far has been written by somebody.
-    readable: bool,
-}
-
-impl Walk<'_> {
-    /// Is there nothing to check?
-    fn is_empty(&self) -> bool {
-        self.init.is_none() && self.recorder.is_none()
-    }
-
-    /// Checks bytes of a block.
-    #[inline]
-    fn visit(&mut self, block: u64, mask: u64) {
-        if let Some(init) = self.init {
-            self.readable &= init.has(block, mask);
+/// Calls `visit` with every block that lanes within the allocation at `base` touch, and the bytes in it. Neighbouring
+/// lanes in one block come together.
+#[inline]
+fn each_block(access: &WaveAccess<'_>, addresses: &[u64; WAVE], base: u64, mut visit: impl FnMut(u64, u64)) {
+    let size = u64::from(access.bytes);
+    let bytes = mask(0, size);
+    let (mut block, mut waiting) = (u64::MAX, 0);
+    for_each_lane(access.exec, |lane| {
+        let offset = addresses[lane] - base;
+        let (this, first) = (offset / BLOCK, offset % BLOCK);
+        if this != block {
+            if waiting != 0 {
+                visit(block, waiting);
+            }
+            (block, waiting) = (this, 0);
         }
-        if let Some(recorder) = &mut self.recorder {
-            recorder.touch(block, mask);
+        waiting |= bytes << first;
+        if first + size > BLOCK {
+            visit(block, waiting);
+            (block, waiting) = (this + 1, bytes >> (BLOCK - first));
         }
-    }
-
-    /// Checks bytes of a block, together with those that come next if they are in the same block.
-    #[inline]
-    fn add(&mut self, block: u64, mask: u64) {
-        if block == self.block {
-            self.mask |= mask;
-            return;
-        }
-        if self.mask != 0 {
-            self.visit(self.block, self.mask);
-        }
-        (self.block, self.mask) = (block, mask);
-    }
-
-    /// Whether all bytes were readable, and the first race.
-    #[inline]
-    fn finish(mut self) -> (bool, Result<(), Conflict>) {
-        if self.mask != 0 {
-            self.visit(self.block, self.mask);
-        }
-        (self.readable, self.recorder.map_or(Ok(()), Recorder::finish))
+    });
+    if waiting != 0 {
+        visit(block, waiting);
     }
 }
 

@@ -15,7 +15,7 @@ use super::{Checks, WideLocks, refusal};
 
 /// Launch numbers share a word with a flag.
 const LAUNCHES: u32 = 1 << 31;
-/// Bytes copied at a time between two allocations.
+/// Bytes filled at a time, a multiple of every pattern's length.
 const COPY_CHUNK: usize = 64 << 10;
 
 /// Why memory could not be had or given back.
@@ -203,7 +203,7 @@ impl Memory {
     pub fn fill(&self, address: u64, pattern: &[u8], count: u64) -> Result<(), AccessFault> {
         let len = (pattern.len() as u64).saturating_mul(count);
         self.with(AccessKind::Write, address, len, |allocation, offset| {
-            let chunk: Vec<u8> = pattern.iter().copied().cycle().take(COPY_CHUNK).collect();
+            let chunk = pattern.repeat(COPY_CHUNK.min(super::cells::index(len)) / pattern.len().max(1) + 1);
             for (at, take) in chunks(len) {
                 allocation.cells.write(offset + at, &chunk[..take]);
             }

@@ -153,14 +153,31 @@ impl Scattered<'_> {
     #[inline]
     pub(super) fn load(self, bytes: u32, out: &mut [Lanes]) {
         let Self { allocation: Allocation { cells, base, .. }, addresses, exec } = self;
-        if bytes < 4 {
-            let register = &mut out[0];
-            for_each_lane(exec, |lane| register[lane] = cells.load_narrow(addresses[lane] - base, bytes));
-            return;
+        match bytes {
+            1 | 2 => {
+                let register = &mut out[0];
+                for_each_lane(exec, |lane| register[lane] = cells.load_narrow(addresses[lane] - base, bytes));
+            }
+            4 => {
+                let register = &mut out[0];
+                for_each_lane(exec, |lane| register[lane] = cells.load_u32(addresses[lane] - base));
+            }
+            8 => self.load_dwords::<2>(out),
+            12 => self.load_dwords::<3>(out),
+            _ => self.load_dwords::<4>(out),
         }
-        for (dword, register) in (0u64..).zip(&mut out[..bytes as usize / 4]) {
-            for_each_lane(exec, |lane| register[lane] = cells.load_u32(addresses[lane] - base + 4 * dword));
-        }
+    }
+
+    #[inline]
+    fn load_dwords<const N: usize>(self, out: &mut [Lanes]) {
+        let Self { allocation: Allocation { cells, base, .. }, addresses, exec } = self;
+        let Some(registers) = out.first_chunk_mut::<N>() else { return };
+        for_each_lane(exec, |lane| {
+            let dwords = cells.load_dwords::<N>(addresses[lane] - base);
+            for (register, dword) in registers.iter_mut().zip(dwords) {
+                register[lane] = dword;
+            }
+        });
     }
 
     /// Stores every lane, and marks the bytes as initialised.

@@ -111,7 +111,10 @@ impl Device {
         Arguments {
             bytes: vec![0; kernel.kernarg_size as usize],
             offsets: offsets.into_iter(),
-            hidden: hidden.iter().map(|argument| (argument.kind.to_string(), argument.offset as usize)).collect(),
+            hidden: hidden
+                .iter()
+                .map(|argument| (argument.kind.to_string(), argument.offset as usize))
+                .collect(),
         }
     }
 

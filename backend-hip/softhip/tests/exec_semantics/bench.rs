@@ -52,17 +52,54 @@ pub enum Pool {
 }
 
 const BITS: [u32; 16] = [
-    0, 1, 2, 31, 32, 33, 0xff, 0x100, 0x7fff, 0x8000, 0xffff, 0x10000, 0x7fff_ffff, 0x8000_0000, 0xffff_fffe, u32::MAX,
+    0,
+    1,
+    2,
+    31,
+    32,
+    33,
+    0xff,
+    0x100,
+    0x7fff,
+    0x8000,
+    0xffff,
+    0x10000,
+    0x7fff_ffff,
+    0x8000_0000,
+    0xffff_fffe,
+    u32::MAX,
 ];
 const SPECIAL32: [u32; 14] = [
-    0, 0x8000_0000, 1, 0x007f_ffff, 0x8080_0000, 0x3f80_0000, 0xbf80_0000, 0x7f7f_ffff, 0xff7f_ffff, 0x7f80_0000,
-    0xff80_0000, 0x7fc0_0000, 0x7fa0_0000, 0x3f00_0000,
+    0,
+    0x8000_0000,
+    1,
+    0x007f_ffff,
+    0x8080_0000,
+    0x3f80_0000,
+    0xbf80_0000,
+    0x7f7f_ffff,
+    0xff7f_ffff,
+    0x7f80_0000,
+    0xff80_0000,
+    0x7fc0_0000,
+    0x7fa0_0000,
+    0x3f00_0000,
 ];
 const SPECIAL16: [u16; 12] =
     [0, 0x8000, 1, 0x3ff, 0x8400, 0x3c00, 0xbc00, 0x7bff, 0x7c00, 0xfc00, 0x7e00, 0x3800];
 const SPECIAL64: [u64; 12] = [
-    0, 1 << 63, 1, 0x000f_ffff_ffff_ffff, 0x0010_0000_0000_0000, 0x3ff0_0000_0000_0000, 0xbff0_0000_0000_0000,
-    0x7fef_ffff_ffff_ffff, 0x7ff0_0000_0000_0000, 0xfff0_0000_0000_0000, 0x7ff8_0000_0000_0000, 0x3fe0_0000_0000_0000,
+    0,
+    1 << 63,
+    1,
+    0x000f_ffff_ffff_ffff,
+    0x0010_0000_0000_0000,
+    0x3ff0_0000_0000_0000,
+    0xbff0_0000_0000_0000,
+    0x7fef_ffff_ffff_ffff,
+    0x7ff0_0000_0000_0000,
+    0xfff0_0000_0000_0000,
+    0x7ff8_0000_0000_0000,
+    0x3fe0_0000_0000_0000,
 ];
 
 impl Pool {
@@ -70,7 +107,8 @@ impl Pool {
     fn draw(self, random: &mut Random) -> u64 {
         match self {
             Self::Bits => {
-                let mut word = || if random.below(3) == 0 { BITS[random.below(BITS.len())] } else { random.u32() };
+                let mut word =
+                    || if random.below(3) == 0 { BITS[random.below(BITS.len())] } else { random.u32() };
                 u64::from(word()) | (u64::from(word()) << 32)
             }
             Self::F32 => {
@@ -84,10 +122,13 @@ impl Pool {
             Self::F64 => match random.below(4) {
                 0 => SPECIAL64[random.below(SPECIAL64.len())],
                 1 => random.u64(),
-                _ => (f64::from(random.u32()) / 65536.0 - 32768.0 + f64::from(random.u32()) * 1e-12).to_bits(),
+                _ => {
+                    (f64::from(random.u32()) / 65536.0 - 32768.0 + f64::from(random.u32()) * 1e-12).to_bits()
+                }
             },
             Self::F16 => (0..4).fold(0, |value, i| {
-                let half = if random.below(3) == 0 { SPECIAL16[random.below(12)] } else { random.u32() as u16 };
+                let half =
+                    if random.below(3) == 0 { SPECIAL16[random.below(12)] } else { random.u32() as u16 };
                 value | (u64::from(half) << (16 * i))
             }),
         }
@@ -161,7 +202,9 @@ impl Out {
         match self {
             Self::Bits32(bits) => got as u32 == bits,
             Self::Bits64(bits) => got == bits,
-            Self::F32(value) => got as u32 == value.to_bits() || (value.is_nan() && f32::from_bits(got as u32).is_nan()),
+            Self::F32(value) => {
+                got as u32 == value.to_bits() || (value.is_nan() && f32::from_bits(got as u32).is_nan())
+            }
             Self::F64(value) => got == value.to_bits() || (value.is_nan() && f64::from_bits(got).is_nan()),
             Self::F16(value, high) => {
                 let got = got as u32;

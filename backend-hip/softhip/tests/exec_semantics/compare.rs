@@ -60,7 +60,8 @@ fn writes_exec(text: &str, pool: Pool, f: impl Fn(&Lane) -> bool) {
     state.set_pair(126, 0x0f0f_ffff_1234_5678);
     let before = state.clone();
     state.run(&words(text), &no_memory()).unwrap();
-    let expected = (0..64).filter(|&lane| f(&crate::bench::lane_of(&before, lane))).fold(0, |m, lane| m | 1u64 << lane);
+    let expected =
+        (0..64).filter(|&lane| f(&crate::bench::lane_of(&before, lane))).fold(0, |m, lane| m | 1u64 << lane);
     assert_eq!(state.pair(126), expected & before.pair(126), "{text}");
     assert_eq!(state.pair(106), state.pair(126), "{text}");
 }
@@ -90,17 +91,47 @@ fn class(bits: u64, exponent_bits: u32, fraction_bits: u32) -> u32 {
     let all = (1 << exponent_bits) - 1;
     match (exponent, fraction) {
         (e, f) if e == all && f != 0 => u32::from((f >> (fraction_bits - 1)) & 1 == 1),
-        (e, _) if e == all => if negative { 2 } else { 9 },
-        (0, 0) => if negative { 5 } else { 6 },
-        (0, _) => if negative { 4 } else { 7 },
-        _ => if negative { 3 } else { 8 },
+        (e, _) if e == all => {
+            if negative {
+                2
+            } else {
+                9
+            }
+        }
+        (0, 0) => {
+            if negative {
+                5
+            } else {
+                6
+            }
+        }
+        (0, _) => {
+            if negative {
+                4
+            } else {
+                7
+            }
+        }
+        _ => {
+            if negative {
+                3
+            } else {
+                8
+            }
+        }
     }
 }
 
 #[test]
 fn classes_are_those_of_the_bits() {
-    mask(Pool::F32, "v_cmp_class_f32_e32 vcc, v0, v2", 106, |l| (l.bu() >> class(l.a & 0xffff_ffff, 8, 23)) & 1 == 1);
+    mask(Pool::F32, "v_cmp_class_f32_e32 vcc, v0, v2", 106, |l| {
+        (l.bu() >> class(l.a & 0xffff_ffff, 8, 23)) & 1 == 1
+    });
     mask(Pool::F64, "v_cmp_class_f64_e32 vcc, v[0:1], v2", 106, |l| (l.bu() >> class(l.a, 11, 52)) & 1 == 1);
-    mask(Pool::F16, "v_cmp_class_f16_e32 vcc, v0, v2", 106, |l| (l.bu() >> class(l.a & 0xffff, 5, 10)) & 1 == 1);
-    writes_exec("v_cmpx_class_f32_e32 vcc, v0, v2", Pool::F32, |l| (l.bu() >> class(l.a & 0xffff_ffff, 8, 23)) & 1 == 1);
+    mask(Pool::F16, "v_cmp_class_f16_e32 vcc, v0, v2", 106, |l| {
+        (l.bu() >> class(l.a & 0xffff, 5, 10)) & 1 == 1
+    });
+    writes_exec("v_cmpx_class_f32_e32 vcc, v0, v2", Pool::F32, |l| {
+        (l.bu() >> class(l.a & 0xffff_ffff, 8, 23)) & 1 == 1
+    });
 }

@@ -86,7 +86,10 @@ fn jumps_out_of_the_code_are_reported() {
     let mut state = random_state(Pool::Bits, 5);
     state.set_pair(30, 0x123456);
     let problem = state.run(&words("s_setpc_b64 s[30:31]"), &no_memory()).unwrap_err();
-    assert!(matches!(&problem, Problem::Instruction { reason, .. } if reason.contains("0x123456")), "{problem:?}");
+    assert!(
+        matches!(&problem, Problem::Instruction { reason, .. } if reason.contains("0x123456")),
+        "{problem:?}"
+    );
 }
 
 #[test]

@@ -14,14 +14,24 @@ const U32: (f64, f64) = (0.0, 4294967295.0);
 
 #[test]
 fn numbers_become_integers_by_truncation_and_saturation() {
-    vector(Pool::F32, "v_cvt_i32_f32_e32 v6, v0", |l| Out::Bits32(to_int(l.af().into(), I32.0, I32.1) as u32));
-    vector(Pool::F32, "v_cvt_u32_f32_e32 v6, v0", |l| Out::Bits32(to_int(l.af().into(), U32.0, U32.1) as u32));
+    vector(
+        Pool::F32,
+        "v_cvt_i32_f32_e32 v6, v0",
+        |l| Out::Bits32(to_int(l.af().into(), I32.0, I32.1) as u32),
+    );
+    vector(
+        Pool::F32,
+        "v_cvt_u32_f32_e32 v6, v0",
+        |l| Out::Bits32(to_int(l.af().into(), U32.0, U32.1) as u32),
+    );
     vector(Pool::F64, "v_cvt_i32_f64_e32 v6, v[0:1]", |l| Out::Bits32(to_int(l.ad(), I32.0, I32.1) as u32));
     vector(Pool::F64, "v_cvt_u32_f64_e32 v6, v[0:1]", |l| Out::Bits32(to_int(l.ad(), U32.0, U32.1) as u32));
     vector(Pool::F16, "v_cvt_i16_f16_e32 v6, v0", |l| {
         Out::Bits32(to_int(l.ah().to_f64(), -32768.0, 32767.0) as u32 & 0xffff)
     });
-    vector(Pool::F16, "v_cvt_u16_f16_e32 v6, v0", |l| Out::Bits32(to_int(l.ah().to_f64(), 0.0, 65535.0) as u32));
+    vector(Pool::F16, "v_cvt_u16_f16_e32 v6, v0", |l| {
+        Out::Bits32(to_int(l.ah().to_f64(), 0.0, 65535.0) as u32)
+    });
     vector(Pool::F32, "v_cvt_rpi_i32_f32_e32 v6, v0", |l| {
         Out::Bits32(to_int((f64::from(l.af()) + 0.5).floor(), I32.0, I32.1) as u32)
     });
@@ -68,10 +78,18 @@ fn unorm(x: f64) -> u32 {
 #[test]
 fn pairs_are_packed() {
     let pack = |low: u32, high: u32| Out::Bits32(low | (high << 16));
-    vector(Pool::F32, "v_cvt_pknorm_i16_f32 v6, v0, v2", |l| pack(snorm(l.af().into()), snorm(l.bf().into())));
-    vector(Pool::F32, "v_cvt_pknorm_u16_f32 v6, v0, v2", |l| pack(unorm(l.af().into()), unorm(l.bf().into())));
-    vector(Pool::F16, "v_cvt_pknorm_i16_f16 v6, v0, v2", |l| pack(snorm(l.ah().to_f64()), snorm(l.bh().to_f64())));
-    vector(Pool::F16, "v_cvt_pknorm_u16_f16 v6, v0, v2", |l| pack(unorm(l.ah().to_f64()), unorm(l.bh().to_f64())));
+    vector(Pool::F32, "v_cvt_pknorm_i16_f32 v6, v0, v2", |l| {
+        pack(snorm(l.af().into()), snorm(l.bf().into()))
+    });
+    vector(Pool::F32, "v_cvt_pknorm_u16_f32 v6, v0, v2", |l| {
+        pack(unorm(l.af().into()), unorm(l.bf().into()))
+    });
+    vector(Pool::F16, "v_cvt_pknorm_i16_f16 v6, v0, v2", |l| {
+        pack(snorm(l.ah().to_f64()), snorm(l.bh().to_f64()))
+    });
+    vector(Pool::F16, "v_cvt_pknorm_u16_f16 v6, v0, v2", |l| {
+        pack(unorm(l.ah().to_f64()), unorm(l.bh().to_f64()))
+    });
     vector(Pool::F16, "v_cvt_norm_i16_f16_e32 v6, v0", |l| Out::Bits32(snorm(l.ah().to_f64())));
     vector(Pool::F16, "v_cvt_norm_u16_f16_e32 v6, v0", |l| Out::Bits32(unorm(l.ah().to_f64())));
     vector(Pool::Bits, "v_cvt_pk_u16_u32 v6, v0, v2", |l| pack(l.au().min(65535), l.bu().min(65535)));
@@ -89,7 +107,11 @@ fn pairs_are_packed() {
             u32::from(if beyond { nearest.to_bits() - 1 } else { nearest.to_bits() })
         };
         let (low, high) = (toward_zero(l.af()), toward_zero(l.bf()));
-        if l.af().is_nan() || l.bf().is_nan() { Out::Bits32(packed_nans(l, low, high)) } else { pack(low, high) }
+        if l.af().is_nan() || l.bf().is_nan() {
+            Out::Bits32(packed_nans(l, low, high))
+        } else {
+            pack(low, high)
+        }
     });
     vector(Pool::F32, "v_cvt_pk_u8_f32 v6, v0, v2, v4", |l| {
         let shift = 8 * (l.bu() % 4);
@@ -114,7 +136,8 @@ fn widen8(bits: u32, fraction: u32, bias: i32) -> f64 {
     }
     let exponent = ((bits & 0x7f) >> fraction) as i32;
     let below = f64::from(bits & ((1 << fraction) - 1)) / f64::from(1 << fraction);
-    let magnitude = if exponent == 0 { below * 2f64.powi(1 - bias) } else { (1.0 + below) * 2f64.powi(exponent - bias) };
+    let magnitude =
+        if exponent == 0 { below * 2f64.powi(1 - bias) } else { (1.0 + below) * 2f64.powi(exponent - bias) };
     if bits & 0x80 == 0 { magnitude } else { -magnitude }
 }
 
@@ -138,15 +161,18 @@ fn eight_bit_floats() {
             Out::F32(widen8(l.au() % 256, fraction, bias) as f32)
         });
         vector(Pool::F32, &format!("v_cvt_pk_{name}_f32 v6, v0, v2"), |l| {
-            let pair = nearest8(l.af().into(), fraction, bias) | (nearest8(l.bf().into(), fraction, bias) << 8);
+            let pair =
+                nearest8(l.af().into(), fraction, bias) | (nearest8(l.bf().into(), fraction, bias) << 8);
             Out::Bits32((l.old as u32 & 0xffff_0000) | pair)
         });
         vector(Pool::F32, &format!("v_cvt_pk_{name}_f32 v6, v0, v2 op_sel:[0,0,1]"), |l| {
-            let pair = nearest8(l.af().into(), fraction, bias) | (nearest8(l.bf().into(), fraction, bias) << 8);
+            let pair =
+                nearest8(l.af().into(), fraction, bias) | (nearest8(l.bf().into(), fraction, bias) << 8);
             Out::Bits32((l.old as u32 & 0xffff) | (pair << 16))
         });
         vector(Pool::Bits, &format!("v_cvt_pk_f32_{name}_e32 v[6:7], v0"), |l| {
-            let part = |i: u32| u64::from((widen8((l.au() >> (8 * i)) % 256, fraction, bias) as f32).to_bits());
+            let part =
+                |i: u32| u64::from((widen8((l.au() >> (8 * i)) % 256, fraction, bias) as f32).to_bits());
             let nan = |i: u32| (l.au() >> (8 * i)) % 256 == 0x80;
             if nan(0) || nan(1) {
                 let quiet = |i: u32| if nan(i) { 0x7fc0_0000 } else { part(i) };

@@ -27,7 +27,10 @@ fn sums_and_products_are_rounded_once() {
     f32s("v_subrev_f32_e32 v6, v0, v2", |l| (f64::from(l.bf()) - f64::from(l.af())) as f32);
     f32s("v_mul_f32_e32 v6, v0, v2", |l| (f64::from(l.af()) * f64::from(l.bf())) as f32);
     f32s("v_mul_f32_e32 v6, s20, v2", |l| (f64::from(l.sf()) * f64::from(l.bf())) as f32);
-    f32s("v_mul_legacy_f32 v6, v0, v2", |l| if l.af() == 0.0 || l.bf() == 0.0 { 0.0 } else { l.af() * l.bf() });
+    f32s(
+        "v_mul_legacy_f32 v6, v0, v2",
+        |l| if l.af() == 0.0 || l.bf() == 0.0 { 0.0 } else { l.af() * l.bf() },
+    );
     f32s("v_fma_f32 v6, v0, v2, v4", |l| libm::fmaf(l.af(), l.bf(), l.cf()));
     f32s("v_fmac_f32_e32 v6, v0, v2", |l| libm::fmaf(l.af(), l.bf(), l.of()));
     f32s("v_fmamk_f32 v6, v0, 0x40490fdb, v2", |l| libm::fmaf(l.af(), f32::from_bits(0x40490fdb), l.bf()));
@@ -40,9 +43,15 @@ fn sums_and_products_are_rounded_once() {
     f16s("v_sub_f16_e32 v6, v0, v2", |l| w(l.ah()) - w(l.bh()));
     f16s("v_subrev_f16_e32 v6, v0, v2", |l| w(l.bh()) - w(l.ah()));
     f16s("v_mul_f16_e32 v6, v0, v2", |l| w(l.ah()) * w(l.bh()));
-    f16s("v_mac_f16_e32 v6, v0, v2", |l| w(f16::from_f64(w(l.ah()) * w(l.bh()))) + w(f16::from_bits(l.old as u16)));
-    f16s("v_madmk_f16 v6, v0, 0x4248, v2", |l| w(f16::from_f64(w(l.ah()) * w(f16::from_bits(0x4248)))) + w(l.bh()));
-    f16s("v_madak_f16 v6, v0, v2, 0x4248", |l| w(f16::from_f64(w(l.ah()) * w(l.bh()))) + w(f16::from_bits(0x4248)));
+    f16s("v_mac_f16_e32 v6, v0, v2", |l| {
+        w(f16::from_f64(w(l.ah()) * w(l.bh()))) + w(f16::from_bits(l.old as u16))
+    });
+    f16s("v_madmk_f16 v6, v0, 0x4248, v2", |l| {
+        w(f16::from_f64(w(l.ah()) * w(f16::from_bits(0x4248)))) + w(l.bh())
+    });
+    f16s("v_madak_f16 v6, v0, v2, 0x4248", |l| {
+        w(f16::from_f64(w(l.ah()) * w(l.bh()))) + w(f16::from_bits(0x4248))
+    });
     f16s("v_mad_legacy_f16 v6, v0, v2, v4", |l| w(f16::from_f64(w(l.ah()) * w(l.bh()))) + w(l.ch()));
     f16s("v_fma_legacy_f16 v6, v0, v2, v4", |l| libm::fma(w(l.ah()), w(l.bh()), w(l.ch())));
     vector(Pool::F16, "v_fma_f16 v6, v0, v2, v4", |l| {
@@ -96,7 +105,8 @@ fn of_three_the_least_the_most_and_the_middle() {
     {
         let mut state = random_state(Pool::F32, 11);
         for register in [0, 2, 4] {
-            state.vgprs[register] = state.vgprs[register].map(|x| if f32::from_bits(x).is_nan() { 0 } else { x });
+            state.vgprs[register] =
+                state.vgprs[register].map(|x| if f32::from_bits(x).is_nan() { 0 } else { x });
         }
         let before = state.clone();
         state.run(&words(text), &memory).unwrap();
@@ -120,7 +130,11 @@ fn of_three_the_least_the_most_and_the_middle() {
             let mut sorted = [l.ah(), l.bh(), l.ch()];
             sorted.sort_by(f16::total_cmp);
             assert_eq!(f16::from_bits(state.vgprs[6][lane] as u16), sorted[which], "{text}");
-            assert_eq!(state.vgprs[6][lane] >> 16, before.vgprs[6][lane] >> 16, "{text} keeps the upper half");
+            assert_eq!(
+                state.vgprs[6][lane] >> 16,
+                before.vgprs[6][lane] >> 16,
+                "{text} keeps the upper half"
+            );
         }
     }
 }
@@ -271,5 +285,7 @@ fn f16_division_is_fixed_up() {
         }
     };
     f16s("v_div_fixup_legacy_f16 v6, v0, v2, v4", fixed);
-    vector(Pool::F16, "v_div_fixup_f16 v6, v0, v2, v4", |l| Out::F16(f16::from_f64(fixed(l)), (l.old >> 16) as u16));
+    vector(Pool::F16, "v_div_fixup_f16 v6, v0, v2, v4", |l| {
+        Out::F16(f16::from_f64(fixed(l)), (l.old >> 16) as u16)
+    });
 }

@@ -27,7 +27,9 @@ fn sums_and_products() {
     bits("v_add_u32_e32 v6, v0, v2", |l| (u64::from(l.au()) + u64::from(l.bu())) as u32);
     bits("v_add_u32_e32 v6, s20, v2", |l| (l.s + u64::from(l.bu())) as u32);
     bits("v_add_u32_e32 v6, 0x12345678, v2", |l| (0x12345678 + u64::from(l.bu())) as u32);
-    bits("v_add_u32_e64 v6, v0, v2 clamp", |l| (u64::from(l.au()) + u64::from(l.bu())).min(0xffff_ffff) as u32);
+    bits("v_add_u32_e64 v6, v0, v2 clamp", |l| {
+        (u64::from(l.au()) + u64::from(l.bu())).min(0xffff_ffff) as u32
+    });
     bits("v_sub_u32_e32 v6, v0, v2", |l| (i64::from(l.au()) - i64::from(l.bu())) as u32);
     bits("v_sub_u32_e64 v6, v0, v2 clamp", |l| (i64::from(l.au()) - i64::from(l.bu())).max(0) as u32);
     bits("v_subrev_u32_e32 v6, v0, v2", |l| (i64::from(l.bu()) - i64::from(l.au())) as u32);
@@ -42,7 +44,9 @@ fn sums_and_products() {
     bits("v_mul_lo_u32 v6, v0, v2", |l| (u128::from(l.au()) * u128::from(l.bu())) as u32);
     bits("v_mul_hi_u32 v6, v0, v2", |l| ((u128::from(l.au()) * u128::from(l.bu())) >> 32) as u32);
     bits("v_mul_hi_i32 v6, v0, v2", |l| ((i128::from(l.ai()) * i128::from(l.bi())) >> 32) as u32);
-    bits("v_mul_u32_u24_e32 v6, v0, v2", |l| (u128::from(l.au() % (1 << 24)) * u128::from(l.bu() % (1 << 24))) as u32);
+    bits("v_mul_u32_u24_e32 v6, v0, v2", |l| {
+        (u128::from(l.au() % (1 << 24)) * u128::from(l.bu() % (1 << 24))) as u32
+    });
     bits("v_mul_hi_u32_u24_e32 v6, v0, v2", |l| {
         ((u128::from(l.au() % (1 << 24)) * u128::from(l.bu() % (1 << 24))) >> 32) as u32
     });
@@ -52,11 +56,19 @@ fn sums_and_products() {
         (u128::from(l.au() % (1 << 24)) * u128::from(l.bu() % (1 << 24)) + u128::from(l.cu())) as u32
     });
     bits("v_mad_i32_i24 v6, v0, v2, v4", |l| (sext24(l.au()) * sext24(l.bu()) + i128::from(l.ci())) as u32);
-    bits("v_add3_u32 v6, v0, v2, v4", |l| (u128::from(l.au()) + u128::from(l.bu()) + u128::from(l.cu())) as u32);
+    bits("v_add3_u32 v6, v0, v2, v4", |l| {
+        (u128::from(l.au()) + u128::from(l.bu()) + u128::from(l.cu())) as u32
+    });
     bits("v_xad_u32 v6, v0, v2, v4", |l| (u64::from(l.au() ^ l.bu()) + u64::from(l.cu())) as u32);
-    bits("v_lshl_add_u32 v6, v0, v2, v4", |l| ((u128::from(l.au()) << (l.bu() % 32)) + u128::from(l.cu())) as u32);
-    bits("v_add_lshl_u32 v6, v0, v2, v4", |l| ((u128::from(l.au()) + u128::from(l.bu())) << (l.cu() % 32)) as u32);
-    wide("v_lshl_add_u64 v[6:7], v[0:1], v2, v[4:5]", |l| ((u128::from(l.a) << (l.bu() % 8)) + u128::from(l.c)) as u64);
+    bits("v_lshl_add_u32 v6, v0, v2, v4", |l| {
+        ((u128::from(l.au()) << (l.bu() % 32)) + u128::from(l.cu())) as u32
+    });
+    bits("v_add_lshl_u32 v6, v0, v2, v4", |l| {
+        ((u128::from(l.au()) + u128::from(l.bu())) << (l.cu() % 32)) as u32
+    });
+    wide("v_lshl_add_u64 v[6:7], v[0:1], v2, v[4:5]", |l| {
+        ((u128::from(l.a) << (l.bu() % 8)) + u128::from(l.c)) as u64
+    });
     wide("v_lshl_add_u64 v[6:7], v[0:1], 3, s[20:21]", |l| ((u128::from(l.a) << 3) + u128::from(l.s)) as u64);
     bits("v_mad_u32_u16 v6, v0, v2, v4", |l| {
         (u128::from(low(l.au())) * u128::from(low(l.bu())) + u128::from(l.cu())) as u32
@@ -85,7 +97,10 @@ fn comparisons_that_select() {
         all[1]
     });
     bits("v_cndmask_b32_e32 v6, v0, v2, vcc", |l| if l.vcc { l.bu() } else { l.au() });
-    bits("v_cndmask_b32_e64 v6, v0, v2, s[20:21]", |l| if (l.s >> l.lane) & 1 == 1 { l.bu() } else { l.au() });
+    bits(
+        "v_cndmask_b32_e64 v6, v0, v2, s[20:21]",
+        |l| if (l.s >> l.lane) & 1 == 1 { l.bu() } else { l.au() },
+    );
 }
 
 #[test]
@@ -123,7 +138,9 @@ fn shifts_and_bits() {
     bits("v_bfi_b32 v6, v0, v2, v4", |l| {
         (0..32).fold(0, |r, i| r | if (l.au() >> i) & 1 == 1 { l.bu() & (1 << i) } else { l.cu() & (1 << i) })
     });
-    bits("v_alignbit_b32 v6, v0, v2, v4", |l| ((u64::from(l.au()) * (1 << 32) + u64::from(l.bu())) >> (l.cu() % 32)) as u32);
+    bits("v_alignbit_b32 v6, v0, v2, v4", |l| {
+        ((u64::from(l.au()) * (1 << 32) + u64::from(l.bu())) >> (l.cu() % 32)) as u32
+    });
     bits("v_alignbyte_b32 v6, v0, v2, v4", |l| {
         ((u64::from(l.au()) * (1 << 32) + u64::from(l.bu())) >> (8 * (l.cu() % 4))) as u32
     });
@@ -145,7 +162,13 @@ fn bytes() {
         (0..4).fold(0, |r, i| {
             let byte = match (l.cu() >> (8 * i)) & 0xff {
                 which @ 0..8 => (source >> (8 * which)) & 0xff,
-                which @ 8..12 => if (source >> (16 * (which - 8) + 15)) & 1 == 1 { 0xff } else { 0 },
+                which @ 8..12 => {
+                    if (source >> (16 * (which - 8) + 15)) & 1 == 1 {
+                        0xff
+                    } else {
+                        0
+                    }
+                }
                 12 => 0,
                 _ => 0xff,
             };
@@ -163,7 +186,9 @@ fn bytes() {
         let part = |x: u32, i: u32| i64::from((x >> (16 * i)) & 0xffff);
         ((0..2).map(|i| (part(l.au(), i) - part(l.bu(), i)).abs()).sum::<i64>() + i64::from(l.cu())) as u32
     });
-    bits("v_sad_u32 v6, v0, v2, v4", |l| ((i64::from(l.au()) - i64::from(l.bu())).abs() + i64::from(l.cu())) as u32);
+    bits("v_sad_u32 v6, v0, v2, v4", |l| {
+        ((i64::from(l.au()) - i64::from(l.bu())).abs() + i64::from(l.cu())) as u32
+    });
     bits("v_msad_u8 v6, v0, v2, v4", |l| (masked(l.au(), l.bu()) + i64::from(l.cu())) as u32);
     bits("v_lerp_u8 v6, v0, v2, v4", |l| {
         (0..4).fold(0, |r, i| {
@@ -209,7 +234,9 @@ fn halves_zero_the_upper_half_or_keep_it() {
     bits("v_mad_legacy_u16 v6, v0, v2, v4", |l| {
         low((u64::from(low(l.au())) * u64::from(low(l.bu())) + u64::from(low(l.cu()))) as u32)
     });
-    bits("v_mad_legacy_i16 v6, v0, v2, v4", |l| low((sext16(l.au()) * sext16(l.bu()) + sext16(l.cu())) as u32));
+    bits("v_mad_legacy_i16 v6, v0, v2, v4", |l| {
+        low((sext16(l.au()) * sext16(l.bu()) + sext16(l.cu())) as u32)
+    });
     bits("v_min3_i16 v6, v0, v2, v4", |l| keep(l, sext16(l.au()).min(sext16(l.bu())).min(sext16(l.cu()))));
     bits("v_max3_i16 v6, v0, v2, v4", |l| keep(l, sext16(l.au()).max(sext16(l.bu())).max(sext16(l.cu()))));
     bits("v_min3_u16 v6, v0, v2, v4", |l| keep(l, low(l.au()).min(low(l.bu())).min(low(l.cu())).into()));

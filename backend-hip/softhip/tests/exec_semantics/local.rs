@@ -134,7 +134,11 @@ fn stores() {
     write("ds_write2_b32 v0, v2, v4 offset0:1 offset1:2", 4, &[(4, 2, 0), (8, 4, 0)]);
     write("ds_write2st64_b32 v0, v2, v4 offset0:1 offset1:4", 4, &[(256, 2, 0), (1024, 4, 0)]);
     write("ds_write2_b64 v0, v[2:3], v[4:5] offset0:1", 4, &[(8, 2, 0), (12, 3, 0), (0, 4, 0), (4, 5, 0)]);
-    write("ds_write2st64_b64 v0, v[2:3], v[4:5] offset1:2", 4, &[(0, 2, 0), (4, 3, 0), (1024, 4, 0), (1028, 5, 0)]);
+    write(
+        "ds_write2st64_b64 v0, v[2:3], v[4:5] offset1:2",
+        4,
+        &[(0, 2, 0), (4, 3, 0), (1024, 4, 0), (1028, 5, 0)],
+    );
 }
 
 /// Checks an atomic on every lane's own word: `f(old, data0, data1)`.
@@ -301,7 +305,11 @@ fn permutes() {
             for lane in 0..64 {
                 let from = source(lane);
                 let pulled = if active(from) { before.vgprs[2][from] } else { 0 };
-                assert_eq!(s.vgprs[6][lane], if active(lane) { pulled } else { before.vgprs[6][lane] }, "{text}");
+                assert_eq!(
+                    s.vgprs[6][lane],
+                    if active(lane) { pulled } else { before.vgprs[6][lane] },
+                    "{text}"
+                );
             }
         }
     }

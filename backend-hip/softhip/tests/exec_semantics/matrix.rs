@@ -40,7 +40,9 @@ fn check(text: &str, shape: Shape, bits: usize, encode: fn(i32) -> u32, result: 
     let mut state = WaveState::new(128, 0, 0);
     // EXEC does not matter.
     state.set_pair(126, 0x1);
-    let mut matrix = |columns: usize, range: usize| -> Vec<i32> { (0..blocks * m * columns).map(|_| draw(range)).collect() };
+    let mut matrix = |columns: usize, range: usize| -> Vec<i32> {
+        (0..blocks * m * columns).map(|_| draw(range)).collect()
+    };
     let (a, b, c) = (matrix(k, 5), matrix(k, 5), matrix(m, 50));
     for block in 0..blocks {
         for i in 0..m {
@@ -61,10 +63,15 @@ fn check(text: &str, shape: Shape, bits: usize, encode: fn(i32) -> u32, result: 
     for block in 0..blocks {
         for row in 0..m {
             for column in 0..m {
-                let products = (0..k).map(|at| a[(block * m + row) * k + at] * b[(block * m + column) * k + at]);
+                let products =
+                    (0..k).map(|at| a[(block * m + row) * k + at] * b[(block * m + column) * k + at]);
                 let expected = products.sum::<i32>() + c[(block * m + row) * m + column];
                 let (register, lane) = result_place(m, block, row, column);
-                assert_eq!(state.vgprs[D + register][lane], result(expected), "{text}: block {block} [{row}][{column}]");
+                assert_eq!(
+                    state.vgprs[D + register][lane],
+                    result(expected),
+                    "{text}: block {block} [{row}][{column}]"
+                );
             }
         }
     }
@@ -154,8 +161,20 @@ fn i8() {
 
 #[test]
 fn fp8_in_both_shapes() {
-    check("v_mfma_f32_16x16x32_fp8_fp8 v[64:67], v[0:1], v[8:9], v[32:35]", Shape { m: 16, k: 32, blocks: 1 }, 8, fp8, f32_bits);
-    check("v_mfma_f32_32x32x16_fp8_fp8 v[64:79], v[0:1], v[8:9], v[32:47]", Shape { m: 32, k: 16, blocks: 1 }, 8, fp8, f32_bits);
+    check(
+        "v_mfma_f32_16x16x32_fp8_fp8 v[64:67], v[0:1], v[8:9], v[32:35]",
+        Shape { m: 16, k: 32, blocks: 1 },
+        8,
+        fp8,
+        f32_bits,
+    );
+    check(
+        "v_mfma_f32_32x32x16_fp8_fp8 v[64:79], v[0:1], v[8:9], v[32:47]",
+        Shape { m: 32, k: 16, blocks: 1 },
+        8,
+        fp8,
+        f32_bits,
+    );
 }
 
 #[test]
@@ -181,7 +200,8 @@ fn f64() {
         for column in 0..16 {
             let expected: f64 = (0..4).map(|k| a[row][k] * b[column][k]).sum::<f64>() + c[row][column];
             let (register, lane) = (D + 2 * (row / 4), row % 4 * 16 + column);
-            let got = u64::from(state.vgprs[register][lane]) | u64::from(state.vgprs[register + 1][lane]) << 32;
+            let got =
+                u64::from(state.vgprs[register][lane]) | u64::from(state.vgprs[register + 1][lane]) << 32;
             assert_eq!(f64::from_bits(got), expected, "[{row}][{column}]");
         }
     }

@@ -162,7 +162,8 @@ fn atomic(text: &str, wide: bool, f: impl Fn(u64, u64, u64) -> u64) {
         let at = World::offset(lane);
         let active = (exec >> lane) & 1 == 1;
         let register = |r: usize| u64::from(before.vgprs[r][lane]);
-        let datum = |i: usize| if wide { register(4 + 2 * i) | register(5 + 2 * i) << 32 } else { register(4 + i) };
+        let datum =
+            |i: usize| if wide { register(4 + 2 * i) | register(5 + 2 * i) << 32 } else { register(4 + i) };
         let old = get(&bytes, at);
         let mask = if wide { u64::MAX } else { 0xffff_ffff };
         let expected = if active { f(old, datum(0), datum(1)) & mask } else { old };
@@ -190,7 +191,11 @@ fn atomics() {
     atomic("global_atomic_inc v[0:1], v4, off", false, |m, x, _| if m >= x { 0 } else { m + 1 });
     atomic("global_atomic_dec v[0:1], v4, off", false, |m, x, _| if m == 0 || m > x { x } else { m - 1 });
     atomic("global_atomic_swap_x2 v[8:9], v[0:1], v[4:5], off sc0", true, |_, x, _| x);
-    atomic("global_atomic_cmpswap_x2 v[8:9], v[0:1], v[4:7], off sc0", true, |m, x, y| if m == y { x } else { m });
+    atomic(
+        "global_atomic_cmpswap_x2 v[8:9], v[0:1], v[4:7], off sc0",
+        true,
+        |m, x, y| if m == y { x } else { m },
+    );
     atomic("global_atomic_add_x2 v[0:1], v[4:5], off", true, |m, x, _| m.wrapping_add(x));
     atomic("global_atomic_sub_x2 v[0:1], v[4:5], off", true, |m, x, _| m.wrapping_sub(x));
     atomic("global_atomic_smin_x2 v[0:1], v[4:5], off", true, |m, x, _| (m as i64).min(x as i64) as u64);
@@ -201,7 +206,11 @@ fn atomics() {
     atomic("global_atomic_or_x2 v[0:1], v[4:5], off", true, |m, x, _| m | x);
     atomic("global_atomic_xor_x2 v[0:1], v[4:5], off", true, |m, x, _| m ^ x);
     atomic("global_atomic_inc_x2 v[0:1], v[4:5], off", true, |m, x, _| if m >= x { 0 } else { m + 1 });
-    atomic("global_atomic_dec_x2 v[0:1], v[4:5], off", true, |m, x, _| if m == 0 || m > x { x } else { m - 1 });
+    atomic(
+        "global_atomic_dec_x2 v[0:1], v[4:5], off",
+        true,
+        |m, x, _| if m == 0 || m > x { x } else { m - 1 },
+    );
     atomic("flat_atomic_add v8, v[0:1], v4 sc0", false, |m, x, _| m + x);
     atomic("flat_atomic_umax_x2 v[0:1], v[4:5]", true, |m, x, _| m.max(x));
 }
@@ -210,7 +219,10 @@ fn atomics() {
 fn floating_point_atomics() {
     let mut world = World::new();
     for lane in 0..64 {
-        world.memory.write(world.base + World::offset(lane) as u64, &(lane as f32 * 0.37).to_le_bytes()).unwrap();
+        world
+            .memory
+            .write(world.base + World::offset(lane) as u64, &(lane as f32 * 0.37).to_le_bytes())
+            .unwrap();
         world.state.vgprs[4][lane] = (1.0f32 / (lane as f32 + 1.0)).to_bits();
     }
     world.run("global_atomic_add_f32 v[0:1], v4, off").unwrap();
@@ -226,7 +238,10 @@ fn floating_point_atomics() {
     ] {
         let mut world = World::new();
         for lane in 0..64 {
-            world.memory.write(world.base + World::offset(lane) as u64, &(lane as f64 - 30.5).to_le_bytes()).unwrap();
+            world
+                .memory
+                .write(world.base + World::offset(lane) as u64, &(lane as f64 - 30.5).to_le_bytes())
+                .unwrap();
             let value = (12.25 - lane as f64 / 3.0).to_bits();
             (world.state.vgprs[4][lane], world.state.vgprs[5][lane]) = (value as u32, (value >> 32) as u32);
         }
@@ -235,7 +250,11 @@ fn floating_point_atomics() {
         for lane in 0..64 {
             let expected = f(lane as f64 - 30.5, 12.25 - lane as f64 / 3.0).to_bits();
             let at = World::offset(lane);
-            assert_eq!(u64::from(word(&bytes, at, 4)) | u64::from(word(&bytes, at + 4, 4)) << 32, expected, "{text}");
+            assert_eq!(
+                u64::from(word(&bytes, at, 4)) | u64::from(word(&bytes, at + 4, 4)) << 32,
+                expected,
+                "{text}"
+            );
         }
     }
 }
@@ -291,9 +310,13 @@ fn private_memory_is_per_lane_and_checked() {
     assert_eq!(world.state.vgprs[10], before.vgprs[2].map(|x| x as i16 as u32));
 
     let problem = World::new().run("scratch_load_dword v6, off, off offset:4").unwrap_err();
-    assert!(matches!(&problem, Problem::Lds { fault } if matches!(fault.problem, LdsProblem::Uninitialised { byte: 4 })));
+    assert!(
+        matches!(&problem, Problem::Lds { fault } if matches!(fault.problem, LdsProblem::Uninitialised { byte: 4 }))
+    );
     let problem = World::new().run("scratch_store_dword off, v0, off offset:254").unwrap_err();
-    assert!(matches!(&problem, Problem::Lds { fault } if matches!(fault.problem, LdsProblem::OutOfBounds { limit: 256 })));
+    assert!(
+        matches!(&problem, Problem::Lds { fault } if matches!(fault.problem, LdsProblem::OutOfBounds { limit: 256 }))
+    );
 }
 
 #[test]

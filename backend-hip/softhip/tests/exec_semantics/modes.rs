@@ -29,7 +29,11 @@ fn products_follow_the_rounding_mode() {
         vector_in_mode(Pool::F32, "v_mul_f32_e32 v6, v0, v2", rounding(direction), |l| {
             // The product of two f32 is exact in f64 unless it underflows there, which it cannot.
             let exact = f64::from(l.af()) * f64::from(l.bf());
-            Out::F32(if l.af().is_infinite() || l.bf().is_infinite() { exact as f32 } else { directed(exact, direction) })
+            Out::F32(if l.af().is_infinite() || l.bf().is_infinite() {
+                exact as f32
+            } else {
+                directed(exact, direction)
+            })
         });
         vector_in_mode(Pool::F32, "v_cvt_f16_f32_e32 v6, v0", rounding(direction), |l| {
             let x = f64::from(l.af());
@@ -88,7 +92,9 @@ fn denormals_are_flushed_where_the_mode_says() {
         let (a, b) = if input { (flush(l.af()), flush(l.bf())) } else { (l.af(), l.bf()) };
         Out::F32(if output { flush(a * b) } else { a * b })
     };
-    for (bits, input, output) in [(0x3c0, true, true), (0x3d0, false, true), (0x3e0, true, false), (0x3f0, false, false)] {
+    for (bits, input, output) in
+        [(0x3c0, true, true), (0x3d0, false, true), (0x3e0, true, false), (0x3f0, false, false)]
+    {
         vector_in_mode(Pool::F32, "v_mul_f32_e32 v6, v0, v2", bits, |l| product(l, input, output));
     }
     vector_in_mode(Pool::F32, "v_fma_f32 v6, v0, v2, v4", 0x3c0, |l| {

@@ -33,7 +33,9 @@ fn clamped(x: f32, dx10: bool) -> f32 {
 #[test]
 fn clamping_floats() {
     f32s("v_add_f32_e64 v6, v0, v2 clamp", |l| clamped(l.af() + l.bf(), true));
-    vector_in_mode(Pool::F32, "v_add_f32_e64 v6, v0, v2 clamp", 0x2f0, |l| Out::F32(clamped(l.af() + l.bf(), false)));
+    vector_in_mode(Pool::F32, "v_add_f32_e64 v6, v0, v2 clamp", 0x2f0, |l| {
+        Out::F32(clamped(l.af() + l.bf(), false))
+    });
     vector(Pool::F64, "v_add_f64 v[6:7], v[0:1], v[2:3] clamp", |l| {
         let sum = l.ad() + l.bd();
         Out::F64(if sum.is_nan() { 0.0 } else { (sum + 0.0).clamp(0.0, 1.0) })
@@ -76,36 +78,51 @@ fn halves_are_selected() {
 #[test]
 fn sdwa_selects_bytes_and_words() {
     let bits = |text: &str, f: fn(&Lane) -> u32| vector(Pool::Bits, text, |l| Out::Bits32(f(l)));
-    bits("v_add_u32_sdwa v6, v0, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_1 src1_sel:WORD_1", |l| {
-        ((l.au() >> 8) & 0xff) + (l.bu() >> 16)
-    });
-    bits("v_add_u32_sdwa v6, sext(v0), v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_3 src1_sel:DWORD", |l| {
-        ((l.ai() >> 24) as u32).wrapping_add(l.bu())
-    });
-    bits("v_add_u32_sdwa v6, v0, v2 dst_sel:BYTE_2 dst_unused:UNUSED_PRESERVE src0_sel:DWORD src1_sel:DWORD", |l| {
-        let sum = l.au().wrapping_add(l.bu()) & 0xff;
-        (l.old as u32 & 0xff00_ffff) | (sum << 16)
-    });
-    bits("v_lshlrev_b32_sdwa v6, v0, v2 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:BYTE_0 src1_sel:WORD_0", |l| {
-        ((u64::from(l.bu() & 0xffff) << (l.au() & 31)) as u32) << 16
-    });
-    bits("v_sub_u32_sdwa v6, v0, v2 dst_sel:BYTE_1 dst_unused:UNUSED_SEXT src0_sel:DWORD src1_sel:DWORD", |l| {
-        let byte = l.au().wrapping_sub(l.bu()) as i8;
-        (i32::from(byte) as u32) << 8
-    });
-    vector(Pool::Bits, "v_cvt_f32_i32_sdwa v6, sext(v0) dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_0", |l| {
-        Out::F32((l.a as i16).into())
-    });
-    vector(Pool::F16, "v_add_f16_sdwa v6, -v0, |v2| dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_1 src1_sel:WORD_0", |l| {
-        let a = -f16::from_bits((l.a >> 16) as u16).to_f64();
-        let b = f16::from_bits(l.b as u16 & 0x7fff).to_f64();
-        let sum = f16::from_f64(a + b);
-        if sum.is_nan() {
-            // Which NaN is settled elsewhere: here it must only be one, in its place.
-            return nan_in_the_upper_half(l);
-        }
-        Out::Bits32((u32::from(sum.to_bits()) << 16) | (l.old as u32 & 0xffff))
-    });
+    bits(
+        "v_add_u32_sdwa v6, v0, v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_1 src1_sel:WORD_1",
+        |l| ((l.au() >> 8) & 0xff) + (l.bu() >> 16),
+    );
+    bits(
+        "v_add_u32_sdwa v6, sext(v0), v2 dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:BYTE_3 src1_sel:DWORD",
+        |l| ((l.ai() >> 24) as u32).wrapping_add(l.bu()),
+    );
+    bits(
+        "v_add_u32_sdwa v6, v0, v2 dst_sel:BYTE_2 dst_unused:UNUSED_PRESERVE src0_sel:DWORD src1_sel:DWORD",
+        |l| {
+            let sum = l.au().wrapping_add(l.bu()) & 0xff;
+            (l.old as u32 & 0xff00_ffff) | (sum << 16)
+        },
+    );
+    bits(
+        "v_lshlrev_b32_sdwa v6, v0, v2 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:BYTE_0 src1_sel:WORD_0",
+        |l| ((u64::from(l.bu() & 0xffff) << (l.au() & 31)) as u32) << 16,
+    );
+    bits(
+        "v_sub_u32_sdwa v6, v0, v2 dst_sel:BYTE_1 dst_unused:UNUSED_SEXT src0_sel:DWORD src1_sel:DWORD",
+        |l| {
+            let byte = l.au().wrapping_sub(l.bu()) as i8;
+            (i32::from(byte) as u32) << 8
+        },
+    );
+    vector(
+        Pool::Bits,
+        "v_cvt_f32_i32_sdwa v6, sext(v0) dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:WORD_0",
+        |l| Out::F32((l.a as i16).into()),
+    );
+    vector(
+        Pool::F16,
+        "v_add_f16_sdwa v6, -v0, |v2| dst_sel:WORD_1 dst_unused:UNUSED_PRESERVE src0_sel:WORD_1 src1_sel:WORD_0",
+        |l| {
+            let a = -f16::from_bits((l.a >> 16) as u16).to_f64();
+            let b = f16::from_bits(l.b as u16 & 0x7fff).to_f64();
+            let sum = f16::from_f64(a + b);
+            if sum.is_nan() {
+                // Which NaN is settled elsewhere: here it must only be one, in its place.
+                return nan_in_the_upper_half(l);
+            }
+            Out::Bits32((u32::from(sum.to_bits()) << 16) | (l.old as u32 & 0xffff))
+        },
+    );
     crate::bench::mask(
         Pool::Bits,
         "v_cmp_eq_u32_sdwa s[30:31], v0, v2 src0_sel:BYTE_0 src1_sel:BYTE_1",
@@ -128,7 +145,12 @@ fn nan_in_the_upper_half(l: &Lane) -> Out {
 }
 
 /// Runs `v_mov_b32_dpp v6, v0 <control>` and checks every lane against `source`: the lane read, or none.
-fn dpp(text: &str, bound_ctrl: bool, writes: impl Fn(usize) -> bool, source: impl Fn(usize) -> Option<usize>) {
+fn dpp(
+    text: &str,
+    bound_ctrl: bool,
+    writes: impl Fn(usize) -> bool,
+    source: impl Fn(usize) -> Option<usize>,
+) {
     let memory = no_memory();
     for exec in [u64::MAX, 0xaaaa_5555_ffff_0ff0] {
         let mut state = random_state(Pool::Bits, 9);
@@ -157,17 +179,31 @@ fn dpp_reads_other_lanes() {
         Some(l / 4 * 4 + [3, 1, 0, 2][l % 4])
     });
     dpp("v_mov_b32_dpp v6, v0 row_shl:3 row_mask:0xf bank_mask:0xf", false, all, |l| row(l, within(l) + 3));
-    dpp("v_mov_b32_dpp v6, v0 row_shr:5 row_mask:0xf bank_mask:0xf bound_ctrl:0", true, all, |l| row(l, within(l) - 5));
-    dpp("v_mov_b32_dpp v6, v0 row_ror:2 row_mask:0xf bank_mask:0xf", false, all, |l| row(l, (within(l) + 14) % 16));
-    dpp("v_mov_b32_dpp v6, v0 wave_shl:1 row_mask:0xf bank_mask:0xf", false, all, |l| (l < 63).then(|| l + 1));
+    dpp("v_mov_b32_dpp v6, v0 row_shr:5 row_mask:0xf bank_mask:0xf bound_ctrl:0", true, all, |l| {
+        row(l, within(l) - 5)
+    });
+    dpp("v_mov_b32_dpp v6, v0 row_ror:2 row_mask:0xf bank_mask:0xf", false, all, |l| {
+        row(l, (within(l) + 14) % 16)
+    });
+    dpp("v_mov_b32_dpp v6, v0 wave_shl:1 row_mask:0xf bank_mask:0xf", false, all, |l| {
+        (l < 63).then(|| l + 1)
+    });
     dpp("v_mov_b32_dpp v6, v0 wave_rol:1 row_mask:0xf bank_mask:0xf", false, all, |l| Some((l + 1) % 64));
     dpp("v_mov_b32_dpp v6, v0 wave_shr:1 row_mask:0xf bank_mask:0xf", false, all, |l| l.checked_sub(1));
     dpp("v_mov_b32_dpp v6, v0 wave_ror:1 row_mask:0xf bank_mask:0xf", false, all, |l| Some((l + 63) % 64));
     dpp("v_mov_b32_dpp v6, v0 row_mirror row_mask:0xf bank_mask:0xf", false, all, |l| row(l, 15 - within(l)));
-    dpp("v_mov_b32_dpp v6, v0 row_half_mirror row_mask:0xf bank_mask:0xf", false, all, |l| Some(l / 8 * 8 + 7 - l % 8));
-    dpp("v_mov_b32_dpp v6, v0 row_bcast:15 row_mask:0xf bank_mask:0xf", false, all, |l| (l >= 16).then(|| l / 16 * 16 - 1));
-    dpp("v_mov_b32_dpp v6, v0 row_bcast:31 row_mask:0xf bank_mask:0xf", false, all, |l| (l >= 32).then_some(31));
-    dpp("v_mov_b32_dpp v6, v0 row_newbcast:6 row_mask:0xf bank_mask:0xf", false, all, |l| Some(l / 16 * 16 + 6));
+    dpp("v_mov_b32_dpp v6, v0 row_half_mirror row_mask:0xf bank_mask:0xf", false, all, |l| {
+        Some(l / 8 * 8 + 7 - l % 8)
+    });
+    dpp("v_mov_b32_dpp v6, v0 row_bcast:15 row_mask:0xf bank_mask:0xf", false, all, |l| {
+        (l >= 16).then(|| l / 16 * 16 - 1)
+    });
+    dpp("v_mov_b32_dpp v6, v0 row_bcast:31 row_mask:0xf bank_mask:0xf", false, all, |l| {
+        (l >= 32).then_some(31)
+    });
+    dpp("v_mov_b32_dpp v6, v0 row_newbcast:6 row_mask:0xf bank_mask:0xf", false, all, |l| {
+        Some(l / 16 * 16 + 6)
+    });
     dpp(
         "v_mov_b32_dpp v6, v0 row_ror:1 row_mask:0x5 bank_mask:0x9",
         false,
@@ -181,7 +217,9 @@ fn dpp_goes_before_signs_and_the_operation() {
     let memory = no_memory();
     let mut state = random_state(Pool::F32, 2);
     let before = state.clone();
-    state.run(&words("v_add_f32_dpp v6, -v0, |v2| quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf"), &memory).unwrap();
+    state
+        .run(&words("v_add_f32_dpp v6, -v0, |v2| quad_perm:[1,0,3,2] row_mask:0xf bank_mask:0xf"), &memory)
+        .unwrap();
     for lane in 0..64 {
         let (a, b) = (f32::from_bits(before.vgprs[0][lane ^ 1]), f32::from_bits(before.vgprs[2][lane]));
         let (expected, got) = (-a + b.abs(), f32::from_bits(state.vgprs[6][lane]));

@@ -54,7 +54,11 @@ fn finite_halves(text: &str, f: impl Fn(&Lane, u32) -> f64) {
         let l = crate::bench::lane_of(&before, lane);
         for i in 0..2 {
             let expected = f16::from_f64(f(&l, i));
-            assert_eq!(half(state.vgprs[6][lane].into(), i), u32::from(expected.to_bits()), "{text}, lane {lane}");
+            assert_eq!(
+                half(state.vgprs[6][lane].into(), i),
+                u32::from(expected.to_bits()),
+                "{text}, lane {lane}"
+            );
         }
     }
 }
@@ -67,10 +71,16 @@ fn value(x: u64, i: u32) -> f64 {
 fn pairs_of_f16() {
     finite_halves("v_pk_add_f16 v6, v0, v2", |l, i| value(l.a, i) + value(l.b, i));
     finite_halves("v_pk_mul_f16 v6, v0, v2", |l, i| value(l.a, i) * value(l.b, i));
-    finite_halves("v_pk_fma_f16 v6, v0, v2, v4", |l, i| libm::fma(value(l.a, i), value(l.b, i), value(l.c, i)));
-    finite_halves("v_pk_fmac_f16 v6, v0, v2", |l, i| libm::fma(value(l.a, i), value(l.b, i), value(l.old, i)));
+    finite_halves("v_pk_fma_f16 v6, v0, v2, v4", |l, i| {
+        libm::fma(value(l.a, i), value(l.b, i), value(l.c, i))
+    });
+    finite_halves("v_pk_fmac_f16 v6, v0, v2", |l, i| {
+        libm::fma(value(l.a, i), value(l.b, i), value(l.old, i))
+    });
     finite_halves("v_pk_mul_f16 v6, v0, v2 neg_lo:[1,0] neg_hi:[0,1]", |l, i| -value(l.a, i) * value(l.b, i));
-    finite_halves("v_pk_mul_f16 v6, v0, v2 op_sel:[0,1] op_sel_hi:[0,0]", |l, i| value(l.a, 0) * value(l.b, 1 - i));
+    finite_halves("v_pk_mul_f16 v6, v0, v2 op_sel:[0,1] op_sel_hi:[0,0]", |l, i| {
+        value(l.a, 0) * value(l.b, 1 - i)
+    });
     finite_halves("v_pk_min_f16 v6, v0, v2", |l, i| {
         let (a, b) = (value(l.a, i), value(l.b, i));
         if a.total_cmp(&b).is_lt() { a } else { b }
@@ -100,7 +110,9 @@ fn pairs_of_f32() {
     let at = |x: u64, i: usize| f32::from_bits((x >> (32 * i)) as u32);
     f32s("v_pk_add_f32 v[6:7], v[0:1], v[2:3]", |l, i| at(l.a, i) + at(l.b, i));
     f32s("v_pk_mul_f32 v[6:7], v[0:1], v[2:3]", |l, i| at(l.a, i) * at(l.b, i));
-    f32s("v_pk_fma_f32 v[6:7], v[0:1], v[2:3], v[4:5]", |l, i| libm::fmaf(at(l.a, i), at(l.b, i), at(l.c, i)));
+    f32s("v_pk_fma_f32 v[6:7], v[0:1], v[2:3], v[4:5]", |l, i| {
+        libm::fmaf(at(l.a, i), at(l.b, i), at(l.c, i))
+    });
     f32s("v_pk_mul_f32 v[6:7], v[0:1], s[20:21] op_sel_hi:[1,0]", |l, i| at(l.a, i) * at(l.s, 0));
     f32s("v_pk_mul_f32 v[6:7], v[0:1], v[2:3] op_sel:[1,0] neg_lo:[0,1]", |l, i| {
         at(l.a, 1) * if i == 0 { -at(l.b, 0) } else { at(l.b, 1) }
@@ -126,7 +138,11 @@ fn mixed_precision() {
     });
     vector(Pool::F16, "v_fma_mixhi_f16 v6, v0, v2, v4 op_sel_hi:[1,0,0]", |l| {
         let value = mixed(l);
-        if value.is_nan() { nan_high(l, h(l.a, 0)) } else { Out::Bits32(u32::from(value.to_bits()) << 16 | l.old as u32 & 0xffff) }
+        if value.is_nan() {
+            nan_high(l, h(l.a, 0))
+        } else {
+            Out::Bits32(u32::from(value.to_bits()) << 16 | l.old as u32 & 0xffff)
+        }
     });
 }
 

@@ -202,12 +202,16 @@ fn bits_are_found_and_counted() {
     check("s_bcnt0_i32_b64 s24, s[20:21]", 32, |x| (count(x.a, 64, 0).into(), count(x.a, 64, 0) != 0));
     check("s_bcnt1_i32_b64 s24, s[20:21]", 32, |x| (count(x.a, 64, 1).into(), count(x.a, 64, 1) != 0));
     plain("s_brev_b32 s24, s20", |a, _| (0..32).fold(0, |r, i| r | (bit(a.into(), i) as u32) << (31 - i)));
-    check("s_brev_b64 s[24:25], s[20:21]", 64, |x| ((0..64).fold(0, |r, i| r | bit(x.a, i) << (63 - i)), x.scc));
+    check("s_brev_b64 s[24:25], s[20:21]", 64, |x| {
+        ((0..64).fold(0, |r, i| r | bit(x.a, i) << (63 - i)), x.scc)
+    });
     check("s_bitset0_b32 s24, s20", 32, |x| (x.old & !(1 << (x.a % 32)), x.scc));
     check("s_bitset1_b32 s24, s20", 32, |x| (x.old | 1 << (x.a % 32), x.scc));
     check("s_bitset0_b64 s[24:25], s20", 64, |x| (x.old & !(1 << (x.a % 64)), x.scc));
     check("s_bitset1_b64 s[24:25], s20", 64, |x| (x.old | 1 << (x.a % 64), x.scc));
-    check("s_bitreplicate_b64_b32 s[24:25], s20", 64, |x| ((0..64).fold(0, |r, i| r | bit(x.a, i / 2) << i), x.scc));
+    check("s_bitreplicate_b64_b32 s[24:25], s20", 64, |x| {
+        ((0..64).fold(0, |r, i| r | bit(x.a, i / 2) << i), x.scc)
+    });
     let quad = |x: u64, i: u32| u64::from((x >> (i / 4 * 4)) & 15 != 0);
     nonzero("s_wqm_b32 s24, s20", |a, _| (0..32).fold(0, |r, i| r | (quad(a.into(), i) as u32) << i));
     nonzero64("s_wqm_b64 s[24:25], s[20:21]", |a, _| (0..64).fold(0, |r, i| r | quad(a, i) << i));

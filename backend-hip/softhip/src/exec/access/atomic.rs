@@ -99,13 +99,37 @@ impl Rmw {
         let (old_f, x_f) = (f32::from_bits(old), f32::from_bits(x));
         match self {
             Self::Swap => x,
-            Self::CompareSwap => if old == y { x } else { old },
-            Self::CompareSwapFloat => if old_f == f32::from_bits(y) { x } else { old },
+            Self::CompareSwap => {
+                if old == y {
+                    x
+                } else {
+                    old
+                }
+            }
+            Self::CompareSwapFloat => {
+                if old_f == f32::from_bits(y) {
+                    x
+                } else {
+                    old
+                }
+            }
             Self::Add => old.wrapping_add(x),
             Self::Sub => old.wrapping_sub(x),
             Self::ReverseSub => x.wrapping_sub(old),
-            Self::Inc => if old >= x { 0 } else { old + 1 },
-            Self::Dec => if old == 0 || old > x { x } else { old - 1 },
+            Self::Inc => {
+                if old >= x {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            Self::Dec => {
+                if old == 0 || old > x {
+                    x
+                } else {
+                    old - 1
+                }
+            }
             Self::SignedMin => (old as i32).min(x as i32) as u32,
             Self::SignedMax => (old as i32).max(x as i32) as u32,
             Self::UnsignedMin => old.min(x),
@@ -114,11 +138,31 @@ impl Rmw {
             Self::Or => old | x,
             Self::Xor => old ^ x,
             Self::MaskedOr => (old & !x) | y,
-            Self::Wrap => if old >= x { old - x } else { old.wrapping_add(y) },
+            Self::Wrap => {
+                if old >= x {
+                    old - x
+                } else {
+                    old.wrapping_add(y)
+                }
+            }
             Self::AddFloat => float::add(old_f, x_f).to_bits(),
-            Self::MinFloat => if x_f < old_f { x } else { old },
-            Self::MaxFloat => if x_f > old_f { x } else { old },
-            Self::AddPairF16 => pairwise(old, x, |a, b| float::add(f16::from_bits(a), f16::from_bits(b)).to_bits()),
+            Self::MinFloat => {
+                if x_f < old_f {
+                    x
+                } else {
+                    old
+                }
+            }
+            Self::MaxFloat => {
+                if x_f > old_f {
+                    x
+                } else {
+                    old
+                }
+            }
+            Self::AddPairF16 => {
+                pairwise(old, x, |a, b| float::add(f16::from_bits(a), f16::from_bits(b)).to_bits())
+            }
             Self::AddPairBf16 => pairwise(old, x, |a, b| {
                 bf16::from_f32(bf16::from_bits(a).to_f32() + bf16::from_bits(b).to_f32()).to_bits()
             }),
@@ -131,13 +175,37 @@ impl Rmw {
         let (old_f, x_f) = (f64::from_bits(old), f64::from_bits(x));
         match self {
             Self::Swap | Self::AddPairF16 | Self::AddPairBf16 => x,
-            Self::CompareSwap => if old == y { x } else { old },
-            Self::CompareSwapFloat => if old_f == f64::from_bits(y) { x } else { old },
+            Self::CompareSwap => {
+                if old == y {
+                    x
+                } else {
+                    old
+                }
+            }
+            Self::CompareSwapFloat => {
+                if old_f == f64::from_bits(y) {
+                    x
+                } else {
+                    old
+                }
+            }
             Self::Add => old.wrapping_add(x),
             Self::Sub => old.wrapping_sub(x),
             Self::ReverseSub => x.wrapping_sub(old),
-            Self::Inc => if old >= x { 0 } else { old + 1 },
-            Self::Dec => if old == 0 || old > x { x } else { old - 1 },
+            Self::Inc => {
+                if old >= x {
+                    0
+                } else {
+                    old + 1
+                }
+            }
+            Self::Dec => {
+                if old == 0 || old > x {
+                    x
+                } else {
+                    old - 1
+                }
+            }
             Self::SignedMin => (old as i64).min(x as i64) as u64,
             Self::SignedMax => (old as i64).max(x as i64) as u64,
             Self::UnsignedMin => old.min(x),
@@ -146,10 +214,28 @@ impl Rmw {
             Self::Or => old | x,
             Self::Xor => old ^ x,
             Self::MaskedOr => (old & !x) | y,
-            Self::Wrap => if old >= x { old - x } else { old.wrapping_add(y) },
+            Self::Wrap => {
+                if old >= x {
+                    old - x
+                } else {
+                    old.wrapping_add(y)
+                }
+            }
             Self::AddFloat => float::add(old_f, x_f).to_bits(),
-            Self::MinFloat => if x_f < old_f { x } else { old },
-            Self::MaxFloat => if x_f > old_f { x } else { old },
+            Self::MinFloat => {
+                if x_f < old_f {
+                    x
+                } else {
+                    old
+                }
+            }
+            Self::MaxFloat => {
+                if x_f > old_f {
+                    x
+                } else {
+                    old
+                }
+            }
         }
     }
 }
@@ -173,7 +259,8 @@ pub(in crate::exec) fn global(c: &mut Cx<'_>, u: &Uop, place: &Place, exec: u64,
     let wide = is_wide(u.inst.op);
     let bytes = if wide { 8 } else { 4 };
     count(c, place, exec, bytes, true);
-    let access = WaveAccess { exec, addresses: place.view(), bytes, align: bytes, pc: u.offset, atomic: true };
+    let access =
+        WaveAccess { exec, addresses: place.view(), bytes, align: bytes, pc: u.offset, atomic: true };
     let data = usize::from(u.src[1]);
     let (to, returns) = (usize::from(u.dst), u.inst.dst.is_some());
     let two = rmw == Rmw::CompareSwap;

@@ -27,7 +27,13 @@ fn offsets(c: &Cx<'_>, u: &Uop) -> [u64; WAVE] {
     }
 }
 
-fn scratch_load_lanes(c: &mut Cx<'_>, u: &Uop, at: &[u64; WAVE], exec: u64, width: Width) -> Result<(), Trap> {
+fn scratch_load_lanes(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    at: &[u64; WAVE],
+    exec: u64,
+    width: Width,
+) -> Result<(), Trap> {
     let first = usize::from(u.dst);
     for lane in active(exec) {
         let touched = c.wave.scratch.touch(AccessKind::Read, lane, at[lane], width.bytes);
@@ -43,7 +49,13 @@ fn scratch_load_lanes(c: &mut Cx<'_>, u: &Uop, at: &[u64; WAVE], exec: u64, widt
     Ok(())
 }
 
-fn scratch_store_lanes(c: &mut Cx<'_>, u: &Uop, at: &[u64; WAVE], exec: u64, width: Width) -> Result<(), Trap> {
+fn scratch_store_lanes(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    at: &[u64; WAVE],
+    exec: u64,
+    width: Width,
+) -> Result<(), Trap> {
     let first = usize::from(u.src[1]);
     let shift = if width.half == Some(Half::High) { 16 } else { 0 };
     for lane in active(exec) {

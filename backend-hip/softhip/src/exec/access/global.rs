@@ -96,7 +96,8 @@ fn lines(place: &Place, exec: u64, bytes: u32) -> u64 {
     let mut last = None;
     let mut lines = 0;
     for &mut (first, end) in spans {
-        lines += u64::from(last.is_none_or(|last| last < first)) + u64::from(end != first && last.is_none_or(|last| last < end));
+        lines += u64::from(last.is_none_or(|last| last < first))
+            + u64::from(end != first && last.is_none_or(|last| last < end));
         last = last.max(Some(end));
     }
     lines

@@ -144,7 +144,9 @@ impl Lds {
                 return Err(Self::race(touch, word, byte, record, foreign_writer));
             }
             match touch.kind {
-                AccessKind::Read => record.reader[byte] = if reader == 0 || reader == own { own } else { SEVERAL },
+                AccessKind::Read => {
+                    record.reader[byte] = if reader == 0 || reader == own { own } else { SEVERAL }
+                }
                 AccessKind::Write => record.writer[byte] = own,
                 AccessKind::Atomic => {
                     let mixed = writer != 0 && writer & !ATOMIC != own;

@@ -29,7 +29,13 @@ impl Scratch {
     /// Checks one lane's access, and marks what it writes.
     #[inline]
     pub fn touch(&mut self, kind: AccessKind, lane: usize, at: u64, size: u32) -> Result<(), LdsFault> {
-        let fault = |problem| LdsFault { segment: Segment::Scratch, problem, access: kind, offset: at, size: size.into() };
+        let fault = |problem| LdsFault {
+            segment: Segment::Scratch,
+            problem,
+            access: kind,
+            offset: at,
+            size: size.into(),
+        };
         let end = at.saturating_add(size.into());
         if end > self.len.into() {
             return Err(fault(LdsProblem::OutOfBounds { limit: self.len.into() }));

@@ -101,8 +101,8 @@ impl Job for Commit<'_> {
     #[inline(always)]
     fn run(self) {
         let write = expand(self.exec);
-        for lane in 0..WAVE {
-            self.to[lane] = (self.from[lane] & write[lane]) | (self.to[lane] & !write[lane]);
+        for ((to, from), write) in self.to.iter_mut().zip(self.from).zip(write) {
+            *to = (from & write) | (*to & !write);
         }
     }
 }
@@ -147,7 +147,11 @@ pub(in crate::exec) fn map1<A: Word, D: Word>(c: &mut Cx<'_>, u: &Uop, f: impl F
 
 /// `dst = f(src0, src1)`.
 #[inline]
-pub(in crate::exec) fn map2<A: Word, B: Word, D: Word>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(A, B) -> D) -> Step {
+pub(in crate::exec) fn map2<A: Word, B: Word, D: Word>(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    f: impl Fn(A, B) -> D,
+) -> Step {
     let exec = c.wave.exec();
     if exec != 0 {
         let a = Source::<A>::new(&c.wave.v, u.src[0]);
@@ -288,7 +292,12 @@ pub(in crate::exec) fn map_flags<A: Word, B: Word, C: Word, D: Word>(
 
 /// `registers[to] = f(registers[from])` for every lane, active or not.
 #[inline]
-pub(in crate::exec) fn transform<A: Word, D: Word>(file: &mut [Lanes], from: u16, to: u16, f: impl Fn(A) -> D) {
+pub(in crate::exec) fn transform<A: Word, D: Word>(
+    file: &mut [Lanes],
+    from: u16,
+    to: u16,
+    f: impl Fn(A) -> D,
+) {
     let a = Source::<A>::new(file, from);
     assign!(file, to, u64::MAX, D, |lane| f(a.get(lane)));
 }

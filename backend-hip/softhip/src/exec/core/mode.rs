@@ -68,7 +68,7 @@ impl Mode {
         }
     }
 
-    /// As a kernel starts, from its COMPUTE_PGM_RSRC1.
+    /// As a kernel starts, from its `COMPUTE_PGM_RSRC1`.
     pub fn from_rsrc1(rsrc1: u32) -> Self {
         let float_mode = (rsrc1 >> 12) & 0xff;
         let dx10_clamp = if rsrc1 & (1 << 21) != 0 { DX10_CLAMP } else { 0 };

@@ -27,7 +27,8 @@ impl Fp8 {
         let magnitude = u32::from(bits & 0x7f);
         let fraction = magnitude & ((1 << self.fraction) - 1);
         let field = (magnitude >> self.fraction) as i32;
-        let (significand, field) = if field == 0 { (fraction, 1) } else { (fraction | 1 << self.fraction, field) };
+        let (significand, field) =
+            if field == 0 { (fraction, 1) } else { (fraction | 1 << self.fraction, field) };
         let scale = f32::from_bits(((field - self.bias - self.fraction as i32 + 127) as u32) << 23);
         let value = significand as f32 * scale;
         if bits & 0x80 != 0 { -value } else { value }

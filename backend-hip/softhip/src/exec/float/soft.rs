@@ -15,7 +15,8 @@ impl Number {
     fn of<F: Float>(value: F) -> Self {
         let fraction = value.magnitude() & ((1 << F::FRACTION) - 1);
         let field = value.exponent();
-        let (significand, field) = if field == 0 { (fraction, 1) } else { (fraction | 1 << F::FRACTION, field) };
+        let (significand, field) =
+            if field == 0 { (fraction, 1) } else { (fraction | 1 << F::FRACTION, field) };
         let exponent = field - F::BIAS - F::FRACTION as i32;
         Self { negative: value.is_negative(), significand: significand.into(), exponent }
     }
@@ -70,7 +71,8 @@ pub(in crate::exec) fn round<F: Float>(round: Round, negative: bool, significand
         Round::Zero => false,
     };
     // A carry out of the fraction moves into the exponent field, as it should.
-    let bits = ((last - lowest) as u64).saturating_mul(1 << fraction).saturating_add(kept as u64 + u64::from(away));
+    let bits =
+        ((last - lowest) as u64).saturating_mul(1 << fraction).saturating_add(kept as u64 + u64::from(away));
     if bits >= F::INFINITY {
         let to_infinity = match round {
             Round::Nearest => true,

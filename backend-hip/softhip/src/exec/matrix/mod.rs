@@ -145,7 +145,15 @@ fn bits(file: &[Lanes], first: usize, lane: usize, e: usize, width: usize) -> u6
 }
 
 /// One operand row or column: the bits of its `k` elements.
-fn gather(file: &[Lanes], first: usize, shape: Shape, input: Input, block: usize, i: usize, blgp: u8) -> Vec<u64> {
+fn gather(
+    file: &[Lanes],
+    first: usize,
+    shape: Shape,
+    input: Input,
+    block: usize,
+    i: usize,
+    blgp: u8,
+) -> Vec<u64> {
     (0..shape.k)
         .map(|k| {
             let (lane, element) = shape.place(block, i, k);
@@ -237,7 +245,8 @@ fn dot(input: Input, row: &[Element], column: &[Element], addend: u32) -> u32 {
 
 fn multiply_f64(c: &mut Cx<'_>, u: &Uop, shape: Shape, control: Mfma) -> Step {
     let file = &c.wave.v;
-    let signed = |bits: u64, operand: u8| f64::from_bits(bits ^ (u64::from((control.blgp >> operand) & 1) << 63));
+    let signed =
+        |bits: u64, operand: u8| f64::from_bits(bits ^ (u64::from((control.blgp >> operand) & 1) << 63));
     let (a, b, d) = (usize::from(u.src[0]), usize::from(u.src[1]), usize::from(u.src[2]));
     let constant = !matches!(u.inst.src[2], Operand::Vgpr(_) | Operand::Agpr(_));
     let mut results = vec![[0; WAVE]; 2 * shape.results()];
@@ -248,7 +257,8 @@ fn multiply_f64(c: &mut Cx<'_>, u: &Uop, shape: Shape, control: Mfma) -> Step {
             for k in 0..shape.k {
                 let (from_a, _) = shape.place(broadcast(control, block), row, k);
                 let (from_b, _) = shape.place(block, lane % shape.m, k);
-                let (x, y) = (signed(bits(file, a, from_a, 0, 64), 0), signed(bits(file, b, from_b, 0, 64), 1));
+                let (x, y) =
+                    (signed(bits(file, a, from_a, 0, 64), 0), signed(bits(file, b, from_b, 0, 64), 1));
                 sum = fma(x, y, sum);
             }
             results[2 * r][lane] = sum.to_bits() as u32;

@@ -26,7 +26,8 @@ impl Element {
         let bits = value.to_bits();
         let fraction = i64::from(bits & 0x7f_ffff);
         let field = ((bits >> 23) & 0xff) as i32;
-        let (magnitude, exponent) = if field == 0 { (fraction, -126) } else { (fraction | 0x80_0000, field - 127) };
+        let (magnitude, exponent) =
+            if field == 0 { (fraction, -126) } else { (fraction | 0x80_0000, field - 127) };
         // Denormals of the narrow format keep its lowest exponent; zero counts as 2^-126.
         let (magnitude, exponent) = if magnitude != 0 && exponent < lowest {
             (magnitude >> (lowest - exponent), lowest)

@@ -46,7 +46,7 @@ fn offset4(value: u32) -> f32 {
     signed as f32 / 16.0
 }
 
-/// MODE.FP16_OVFL: conversions saturate instead of overflowing.
+/// `MODE.FP16_OVFL`: conversions saturate instead of overflowing.
 fn saturates(c: &Cx<'_>) -> bool {
     c.wave.mode.bits() & (1 << 23) != 0
 }
@@ -132,13 +132,21 @@ fn packing(op: Op) -> Option<Handler> {
         Op::v_cvt_pk_bf8_f32 => |c, u| pack_fp8(c, u, BF8),
         Op::v_cvt_sr_fp8_f32 => |c, u| stochastic_fp8(c, u, FP8),
         Op::v_cvt_sr_bf8_f32 => |c, u| stochastic_fp8(c, u, BF8),
-        Op::v_cvt_pknorm_i16_f32 => |c, u| map2(c, u, |a: f32, b: f32| [snorm16(a.into()), snorm16(b.into())]),
-        Op::v_cvt_pknorm_u16_f32 => |c, u| map2(c, u, |a: f32, b: f32| [unorm16(a.into()), unorm16(b.into())]),
-        Op::v_cvt_pknorm_i16_f16 => |c, u| map2(c, u, |a: f16, b: f16| [snorm16(a.to_f64()), snorm16(b.to_f64())]),
-        Op::v_cvt_pknorm_u16_f16 => |c, u| map2(c, u, |a: f16, b: f16| [unorm16(a.to_f64()), unorm16(b.to_f64())]),
-        Op::v_cvt_pkrtz_f16_f32 => |c, u| {
-            map2(c, u, |a: f32, b: f32| [a, b].map(|x| soft::convert::<f32, f16>(Round::Zero, x)))
-        },
+        Op::v_cvt_pknorm_i16_f32 => {
+            |c, u| map2(c, u, |a: f32, b: f32| [snorm16(a.into()), snorm16(b.into())])
+        }
+        Op::v_cvt_pknorm_u16_f32 => {
+            |c, u| map2(c, u, |a: f32, b: f32| [unorm16(a.into()), unorm16(b.into())])
+        }
+        Op::v_cvt_pknorm_i16_f16 => {
+            |c, u| map2(c, u, |a: f16, b: f16| [snorm16(a.to_f64()), snorm16(b.to_f64())])
+        }
+        Op::v_cvt_pknorm_u16_f16 => {
+            |c, u| map2(c, u, |a: f16, b: f16| [unorm16(a.to_f64()), unorm16(b.to_f64())])
+        }
+        Op::v_cvt_pkrtz_f16_f32 => {
+            |c, u| map2(c, u, |a: f32, b: f32| [a, b].map(|x| soft::convert::<f32, f16>(Round::Zero, x)))
+        }
         Op::v_cvt_pk_u16_u32 => |c, u| map2(c, u, |a: u32, b: u32| [a, b].map(|x| x.min(0xffff) as u16)),
         Op::v_cvt_pk_i16_i32 => |c, u| {
             map2(c, u, |a: i32, b: i32| [a, b].map(|x| x.clamp(i16::MIN.into(), i16::MAX.into()) as i16))

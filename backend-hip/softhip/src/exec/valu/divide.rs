@@ -7,7 +7,7 @@
 use half::f16;
 
 use crate::exec::core::cx::{Cx, Handler, Step};
-use crate::exec::core::lanes::{map3, map_flags};
+use crate::exec::core::lanes::{map_flags, map3};
 use crate::exec::core::mode::Round;
 use crate::exec::core::uop::Uop;
 use crate::exec::float::{self, Float, soft};
@@ -63,7 +63,8 @@ fn scale<F: Division>(value: F, denominator: F, numerator: F) -> (F, bool) {
     } else if denominator.is_denormal() {
         (up(), false)
     } else if reciprocal_tiny && quotient_tiny {
-        (if is(denominator) { up() } else { value }, true)
+        // AMD's text scales up here, which would overflow: a smaller denominator is what VCC undoes.
+        (if is(denominator) { down() } else { value }, true)
     } else if reciprocal_tiny {
         (down(), false)
     } else if quotient_tiny {
@@ -76,7 +77,8 @@ fn scale<F: Division>(value: F, denominator: F, numerator: F) -> (F, bool) {
 }
 
 fn div_scale<F: Division>(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let flags = map_flags(c, u, 0, |value: F, denominator: F, numerator: F, _| scale(value, denominator, numerator));
+    let flags =
+        map_flags(c, u, 0, |value: F, denominator: F, numerator: F, _| scale(value, denominator, numerator));
     c.write64(u, flags);
     Step::Next
 }

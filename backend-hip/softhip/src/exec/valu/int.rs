@@ -7,7 +7,12 @@ use crate::exec::core::word::Word;
 use crate::isa::Op;
 
 /// `exact` where `clamp` saturates, `wrapping` otherwise.
-fn saturating2<T: Word>(c: &mut Cx<'_>, u: &Uop, wrapping: impl Fn(T, T) -> T, exact: impl Fn(T, T) -> T) -> Step {
+fn saturating2<T: Word>(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    wrapping: impl Fn(T, T) -> T,
+    exact: impl Fn(T, T) -> T,
+) -> Step {
     if u.clamp { map2(c, u, exact) } else { map2(c, u, wrapping) }
 }
 
@@ -105,9 +110,9 @@ fn words(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
         Op::v_add_u32 => |c, u| saturating2(c, u, u32::wrapping_add, u32::saturating_add),
         Op::v_sub_u32 => |c, u| saturating2(c, u, u32::wrapping_sub, u32::saturating_sub),
-        Op::v_subrev_u32 => |c, u| {
-            saturating2(c, u, |a: u32, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))
-        },
+        Op::v_subrev_u32 => {
+            |c, u| saturating2(c, u, |a: u32, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))
+        }
         Op::v_add_i32 => |c, u| saturating2(c, u, i32::wrapping_add, i32::saturating_add),
         Op::v_sub_i32 => |c, u| saturating2(c, u, i32::wrapping_sub, i32::saturating_sub),
         Op::v_mul_lo_u32 => |c, u| map2(c, u, u32::wrapping_mul),
@@ -165,7 +170,9 @@ fn ternary(op: Op) -> Option<Handler> {
             map3(c, u, |a: u32, b: u32, by: u32| (((u64::from(a) << 32) | u64::from(b)) >> (by & 31)) as u32)
         },
         Op::v_alignbyte_b32 => |c, u| {
-            map3(c, u, |a: u32, b: u32, by: u32| (((u64::from(a) << 32) | u64::from(b)) >> (8 * (by & 3))) as u32)
+            map3(c, u, |a: u32, b: u32, by: u32| {
+                (((u64::from(a) << 32) | u64::from(b)) >> (8 * (by & 3))) as u32
+            })
         },
         Op::v_min3_i32 => |c, u| map3(c, u, |a: i32, b: i32, d: i32| a.min(b).min(d)),
         Op::v_min3_u32 => |c, u| map3(c, u, |a: u32, b: u32, d: u32| a.min(b).min(d)),
@@ -231,9 +238,9 @@ fn halves(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
         Op::v_add_u16 => |c, u| saturating2(c, u, u16::wrapping_add, u16::saturating_add),
         Op::v_sub_u16 => |c, u| saturating2(c, u, u16::wrapping_sub, u16::saturating_sub),
-        Op::v_subrev_u16 => |c, u| {
-            saturating2(c, u, |a: u16, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))
-        },
+        Op::v_subrev_u16 => {
+            |c, u| saturating2(c, u, |a: u16, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))
+        }
         Op::v_add_i16 => |c, u| saturating2(c, u, i16::wrapping_add, i16::saturating_add),
         Op::v_sub_i16 => |c, u| saturating2(c, u, i16::wrapping_sub, i16::saturating_sub),
         Op::v_mul_lo_u16 => |c, u| map2(c, u, u16::wrapping_mul),

@@ -59,7 +59,9 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
             map2_lane(c, u, |a: u32, b: u32, lane| (a & below(lane) as u32).count_ones().wrapping_add(b))
         },
         Op::v_mbcnt_hi_u32_b32 => |c, u| {
-            map2_lane(c, u, |a: u32, b: u32, lane| (a & (below(lane) >> 32) as u32).count_ones().wrapping_add(b))
+            map2_lane(c, u, |a: u32, b: u32, lane| {
+                (a & (below(lane) >> 32) as u32).count_ones().wrapping_add(b)
+            })
         },
         _ => return None,
     };

@@ -88,11 +88,14 @@ fn unsigned_sum(c: &mut Cx<'_>, u: &Uop, dot: impl Fn(u32, u32) -> u64) -> Step 
 
 fn dot4_signed(c: &mut Cx<'_>, u: &Uop) -> Step {
     if u.clamp {
-        return signed_sum(c, u, |a, b| signed_dot::<8>(a, b));
+        return signed_sum(c, u, signed_dot::<8>);
     }
     map3(c, u, |a: u32, b: u32, d: i32| {
         let product = |shift: u32| (((a << shift) as i32) >> 24) * (((b << shift) as i32) >> 24);
-        d.wrapping_add(product(0)).wrapping_add(product(8)).wrapping_add(product(16)).wrapping_add(product(24))
+        d.wrapping_add(product(0))
+            .wrapping_add(product(8))
+            .wrapping_add(product(16))
+            .wrapping_add(product(24))
     })
 }
 

@@ -1,0 +1,9 @@
+//! `copy`: the residual stream, kept aside.
+
+use assay_benches::smollm2::EMBD;
+use assay_benches::{elementwise, run};
+use kernels::Stem;
+
+fn main() {
+    run(|criterion| elementwise(criterion, Stem::Copy, &["x"], EMBD, 1, |record| record));
+}
