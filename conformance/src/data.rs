@@ -3,7 +3,7 @@
 use kernels::{DType, Layout, Record, Role};
 use serde::{Deserialize, Serialize};
 
-/// A stream of random numbers: SplitMix64.
+/// A stream of random numbers: the `SplitMix64` generator.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 

@@ -90,7 +90,7 @@ impl CaseName {
                 Value::Bool(_) | Value::Number(_) => value.to_string(),
                 other => panic!("{stem}: field '{key}' is {other:?}"),
             };
-            fields.push_str(&format!(",{key}={text}"));
+            fields.extend([",", key, "=", &text]);
         }
         CaseName { stem, format, fields }
     }

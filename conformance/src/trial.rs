@@ -260,7 +260,7 @@ impl<'t> Trial<'t> {
         match self.target.run(record) {
             Err(RunError::Refused(e)) if e.operand == operand && e.check == check => {}
             Err(error) => {
-                self.fail(Finder::Refusal, format!("want a refusal of {check} of '{operand}', got: {error}"))
+                self.fail(Finder::Refusal, format!("want a refusal of {check} of '{operand}', got: {error}"));
             }
             Ok(_) => self.fail(Finder::Refusal, format!("{check} of '{operand}' is wrong, and the op ran")),
         }

@@ -178,7 +178,7 @@ fn an_expected_failure_passes_the_sweep_and_an_unexpected_pass_fails_it() {
             folder.path().join("e.toml"),
             format!("[[expect]]\ncase = '{case}'\nreason = 'known'\n"),
         )
-        .unwrap()
+        .unwrap();
     };
     let run = |backend: &str| {
         let arguments = [

@@ -2,6 +2,8 @@
 //!
 //! Every op has a folder `golden/<op>/` with capsules made by numpy or the Python package `gguf`; each names its generator.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::PathBuf;
 
 use backend_cpu::HostBuffer;

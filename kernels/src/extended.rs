@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serializer};
 use serde_json::Value;
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature that serde calls")]
 pub(crate) fn serialize<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     if value.is_finite() {
         serializer.serialize_f64(*value)

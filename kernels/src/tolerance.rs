@@ -146,6 +146,7 @@ fn compare(out: Float, got: f64, want: f64, bound: f64) -> Difference {
 }
 
 /// Unspecified, NaN where NaN is right, an infinity where it is right, or an overflow that the bound allows.
+#[expect(clippy::float_cmp, reason = "equality is the question")]
 fn same_special(out: Float, got: f64, want: f64, bound: f64) -> bool {
     if bound == f64::INFINITY {
         return true;
@@ -263,6 +264,8 @@ fn numbers(dtype: DType, bytes: &[u8]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::float_cmp, reason = "the numbers are exact")]
+
     use super::*;
 
     fn f32_bytes(values: &[f32]) -> Vec<u8> {

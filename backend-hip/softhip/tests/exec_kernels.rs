@@ -1,4 +1,12 @@
 //! Whole kernels, compiled by clang, against their formulas in f64.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::unwrap_used,
+    reason = "test data of known size"
+)]
 
 mod exec_launch;
 
@@ -112,7 +120,7 @@ fn silu_mul_matches_its_formula() {
     assert_close(&device.download(out, n), &expected, 1e-5);
 }
 
-/// Q8_0 rows: per block of 32 an f16 scale and the numbers.
+/// `Q8_0` rows: per block of 32 an f16 scale and the numbers.
 fn q8_rows(rows: usize, n: usize) -> (Vec<u8>, Vec<f64>) {
     let (mut bytes, mut values) = (Vec::new(), Vec::new());
     for (i, block) in noise(rows * n, 7).chunks(32).enumerate() {

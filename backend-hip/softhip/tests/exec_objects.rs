@@ -1,4 +1,12 @@
 //! The other test objects, run end to end: control flow, lanes, LDS, atomics, matrices, bytes.
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss,
+    clippy::float_cmp,
+    clippy::unwrap_used,
+    reason = "test data of known size"
+)]
 
 mod exec_launch;
 

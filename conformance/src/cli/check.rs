@@ -65,7 +65,7 @@ pub struct Check {
     /// Writes everything as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Writes JUnit XML.
+    /// Writes `JUnit` XML.
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// Writes a page to open in a browser.
@@ -205,6 +205,7 @@ fn writable(path: &Path) -> Result<(), Trouble> {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` calls")]
 fn worker_trouble(error: std::io::Error) -> Trouble {
     Trouble::Device(format!("worker process: {error}"))
 }

@@ -68,7 +68,7 @@ impl Spec {
                 return weights(self.from, Style::Integers, random, self.rows, self.n);
             }
             Content::Extremes if self.from.is_quantised() => {
-                bytes.fill([0x00, 0xff, 0x80, 0x7f][self.rows % 4])
+                bytes.fill([0x00, 0xff, 0x80, 0x7f][self.rows % 4]);
             }
             Content::Ties | Content::Extremes => {
                 let values: Vec<f32> = (0..count).map(|_| self.value(random)).collect();
@@ -79,17 +79,13 @@ impl Spec {
     }
 
     fn value(&self, random: &mut Random) -> f32 {
-        match self.content {
+        if self.content == Content::Ties {
             // Odd multiples of half a unit in the last place of f16 and of bf16, and halves of small integers.
-            Content::Ties => {
-                let odd = [4097.0f32, 1.0, 257.0, 3.0, -4099.0, -1.5, 771.0, 0.5, -2.5][random.below(9)];
-                odd * [1.0, 0.5, 2.0, 0.25][random.below(4)]
-            }
-            _ => {
-                let all = [0.0, -0.0, 1e-45, -1e-40, 6e-8, 65504.0, 65520.0, -3.4e38, 3.39e38, 1e-38, 1.0];
-                all[random.below(all.len())]
-            }
+            let odd = [4097.0f32, 1.0, 257.0, 3.0, -4099.0, -1.5, 771.0, 0.5, -2.5][random.below(9)];
+            return odd * [1.0, 0.5, 2.0, 0.25][random.below(4)];
         }
+        let all = [0.0, -0.0, 1e-45, -1e-40, 6e-8, 65504.0, 65520.0, -3.4e38, 3.39e38, 1e-38, 1.0];
+        all[random.below(all.len())]
     }
 }
 

@@ -45,6 +45,7 @@ fn scale_invariance(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
 }
 
 /// A negative epsilon is refused.
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a law")]
 fn bad_eps(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
     for eps in [-1.0f32, -1e-30] {
         let record = RmsNorm::record(spec, &spec.x(), 0..spec.rows).param("eps", eps);

@@ -188,9 +188,9 @@ impl Family for Rope {
                             let packing =
                                 if turn.is_multiple_of(3) { Packing::Padded } else { Packing::Dense };
                             let in_place = turn.is_multiple_of(5);
-                            let shape = Spec { head_dim, n_rot, rows, heads, ..plain.clone() };
+                            let shape = Spec { rows, heads, head_dim, n_rot, ..plain.clone() };
                             let how =
-                                Spec { stretch, pos, factors, base, packing, in_place, seed: turn, ..shape };
+                                Spec { stretch, factors, pos, base, packing, in_place, seed: turn, ..shape };
                             specs.push(how);
                         }
                     }

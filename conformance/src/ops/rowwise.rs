@@ -140,7 +140,7 @@ impl<O: RowWise> Family for Rows<O> {
                         }
                         let variant = O::VARIANTS[(turn + n) % O::VARIANTS.len()].to_owned();
                         let seed = (n * 100 + rows) as u64;
-                        let base = Spec { n, rows, packing, in_place, variant, seed, ..plain.clone() };
+                        let base = Spec { variant, rows, n, packing, in_place, seed, ..plain.clone() };
                         specs.extend(Data::RANDOM.map(|data| Spec { data, ..base.clone() }));
                         let exact = O::EXACT.map(|data| Spec { kind: Kind::Exact, data, ..base.clone() });
                         specs.extend(exact);

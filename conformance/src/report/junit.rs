@@ -1,4 +1,4 @@
-//! A sweep as JUnit XML, for continuous integration.
+//! A sweep as `JUnit` XML, for continuous integration.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::{Sweep, rerun};
 use crate::name::CaseName;
 use crate::outcome::{CaseResult, Outcome};
 
-/// The sweep as JUnit XML: a suite per op.
+/// The sweep as `JUnit` XML: a suite per op.
 pub fn junit(sweep: &Sweep) -> Result<String, quick_junit::SerializeError> {
     let mut report = Report::new("assay check");
     for &stem in kernels::Stem::ALL {

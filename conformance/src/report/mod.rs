@@ -1,4 +1,4 @@
-//! What became of a sweep: counted, as a table, as JSON, as JUnit XML, as a page.
+//! What became of a sweep: counted, as a table, as JSON, as `JUnit` XML, as a page.
 
 pub mod html;
 mod json;

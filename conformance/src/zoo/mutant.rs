@@ -45,13 +45,16 @@ pub struct Mutant {
     pub plant: Plant,
 }
 
+/// What a run of an op gives: the content of its buffers, or why there is none.
+pub type Ran = Result<Vec<Vec<u8>>, RunError>;
+
 /// Where a bug sits.
 #[derive(Clone, Copy)]
 pub enum Plant {
     /// In the kernel: what it reads, computes and writes.
     Kernel(fn(&mut Work<'_>) -> Result<(), DeviceError>),
     /// Around the kernel: what becomes of the buffers of an op, or of its refusal.
-    Around(fn(&Record, Result<Vec<Vec<u8>>, RunError>) -> Result<Vec<Vec<u8>>, RunError>),
+    Around(fn(&Record, Ran) -> Ran),
 }
 
 impl std::fmt::Debug for Mutant {
@@ -97,7 +100,7 @@ impl Work<'_> {
     /// Changes an operand of the op before it runs.
     pub fn change(&mut self, name: &str, mut with: impl FnMut(&mut RecordOperand)) {
         let mut changed = Record::new(self.record.stem);
-        changed.params = self.record.params.clone();
+        changed.params.clone_from(&self.record.params);
         for operand in self.record.operands() {
             let mut operand = operand.clone();
             if operand.name == name {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::group::{Failure, Sizes, Worker};
 use super::program::{Program, Registers};
 use super::start::Start;
-use crate::memory::{Checks, LaunchMemory, Site};
+use crate::memory::{LaunchMemory, Site};
 use crate::object::{CodeObject, Kernel};
 use crate::report::{CodePlace, Problem, Report, ThreadPlace};
 use crate::sched::{Counters, Dispatch, Execute, Limits};
@@ -122,7 +122,7 @@ impl Execute for LoadedKernel {
         let threads = threads.clamp(1, groups.max(1) as usize);
         let (next, failed_at, first) = (AtomicU32::new(0), AtomicU32::new(u32::MAX), First::default());
         let work = || {
-            let mut worker = Worker::new(&self.program, memory, &start, sizes, Checks::ALL, limits.budget);
+            let mut worker = Worker::new(&self.program, memory, &start, sizes, memory.checks(), limits.budget);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= groups || number > failed_at.load(Ordering::Relaxed) {

@@ -188,15 +188,7 @@ fn source(file: &mut [Lanes], u: &Uop, i: usize, ty: Ty, from: u16) {
     let to = u.src[i];
     let bit = |mask: u8| (mask >> i) & 1 != 0;
     if is_mix(u.inst.op) {
-        return mix_source(
-            file,
-            from,
-            to,
-            bit(mods.op_sel_hi),
-            bit(mods.op_sel),
-            bit(mods.abs),
-            bit(mods.neg),
-        );
+        return mix_source(file, from, to, mods, i);
     }
     if u.inst.format == Format::Vop3p {
         return packed_source(file, from, to, ty, mods, i);
@@ -244,8 +236,10 @@ fn part(select: SdwaSel) -> (u32, u32) {
     }
 }
 
-fn mix_source(file: &mut [Lanes], from: u16, to: u16, half: bool, high: bool, abs: bool, neg: bool) {
-    let (keep, flip) = signs(Ty::F32, abs, neg);
+fn mix_source(file: &mut [Lanes], from: u16, to: u16, mods: VopMods, i: usize) {
+    let bit = |mask: u8| (mask >> i) & 1 != 0;
+    let (half, high) = (bit(mods.op_sel_hi), bit(mods.op_sel));
+    let (keep, flip) = signs(Ty::F32, bit(mods.abs), bit(mods.neg));
     let (keep, flip) = (keep as u32, flip as u32);
     if half {
         let shift = if high { 16 } else { 0 };

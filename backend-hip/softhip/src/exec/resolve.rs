@@ -104,9 +104,11 @@ impl Layout {
     fn source(&mut self, operand: Operand, ty: Ty) -> Result<Place, Missing> {
         Ok(match operand {
             Operand::Scalar(scalar::NULL) | Operand::None => Place::Slot(self.constant(0, 0)),
-            Operand::Scalar(_) => Place::Splat,
+            Operand::Scalar(_)
+            | Operand::Special(SpecialSource::Scc | SpecialSource::Vccz | SpecialSource::Execz) => {
+                Place::Splat
+            }
             Operand::Vgpr(_) | Operand::Agpr(_) => Place::Slot(self.register(operand, ty.dwords())?),
-            Operand::Special(SpecialSource::Scc | SpecialSource::Vccz | SpecialSource::Execz) => Place::Splat,
             constant => {
                 let value = constant_value(constant, ty);
                 Place::Slot(self.constant(value as u32, (value >> 32) as u32))

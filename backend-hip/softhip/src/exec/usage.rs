@@ -30,7 +30,9 @@ pub(super) fn record(u: &mut Uop) {
     }
     u.writes = bits(inst.dst, types[0].dwords()) | bits(inst.dst2, Ty::MASK.dwords());
     match inst.op {
-        Op::v_div_fmas_f32 | Op::v_div_fmas_f64 => u.reads |= bits(Operand::VCC, 2),
+        Op::v_div_fmas_f32 | Op::v_div_fmas_f64 | Op::s_cbranch_vccz | Op::s_cbranch_vccnz => {
+            u.reads |= bits(Operand::VCC, 2);
+        }
         Op::s_addk_i32
         | Op::s_mulk_i32
         | Op::s_bitset0_b32
@@ -39,7 +41,6 @@ pub(super) fn record(u: &mut Uop) {
         | Op::s_bitset1_b64 => u.reads |= u.writes,
         // Moves that may not happen do not heal.
         Op::s_cmov_b32 | Op::s_cmov_b64 | Op::s_cmovk_i32 => u.writes = 0,
-        Op::s_cbranch_vccz | Op::s_cbranch_vccnz => u.reads |= bits(Operand::VCC, 2),
         _ => {}
     }
 }

@@ -111,7 +111,7 @@ impl LaunchMemory {
             return Ok(None);
         }
         let base = allocation.base;
-        if kind != AccessKind::Write && self.checks.uninitialised {
+        if kind != AccessKind::Write && self.checks.uninitialised && !allocation.init.is_complete() {
             // Mostly all bytes between the lanes are initialised too, and one look at the range is enough.
             let span = high - low + size;
             let covered = span <= QUICK_SPAN && allocation.init.covers(low - base, span);

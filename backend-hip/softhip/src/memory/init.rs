@@ -1,6 +1,6 @@
 //! One bit per byte of an allocation: has anything written it?
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytemuck::allocation::try_zeroed_slice_box;
 
@@ -11,17 +11,21 @@ use super::cells::index;
 #[derive(Debug)]
 pub(super) struct Init {
     words: Box<[AtomicU64]>,
+    /// Bytes of the allocation.
+    len: u64,
+    /// Everything is initialised, as it is after an upload or a fill of the whole.
+    complete: AtomicBool,
 }
 
 impl Init {
     pub(super) fn empty() -> Self {
-        Self { words: Box::default() }
+        Self { words: Box::default(), len: 0, complete: AtomicBool::new(false) }
     }
 
     /// Bits for `len` bytes, none of them initialised.
     pub(super) fn clear(len: u64) -> Option<Self> {
         let words = usize::try_from(len.div_ceil(BLOCK)).ok()?;
-        Some(Self { words: try_zeroed_slice_box(words).ok()? })
+        Some(Self { words: try_zeroed_slice_box(words).ok()?, len, complete: AtomicBool::new(false) })
     }
 
     /// Are all bytes of `mask` in `block` initialised?
@@ -30,10 +34,16 @@ impl Init {
         self.words[index(block)].load(Ordering::Relaxed) & mask == mask
     }
 
+    /// Is every byte initialised, as far as can be told at once?
+    #[inline]
+    pub(super) fn is_complete(&self) -> bool {
+        self.complete.load(Ordering::Relaxed)
+    }
+
     /// Are all the bytes `offset..offset + len` initialised?
     #[inline]
     pub(super) fn covers(&self, offset: u64, len: u64) -> bool {
-        pieces(offset, len).all(|(block, mask)| self.has(block, mask))
+        self.is_complete() || pieces(offset, len).all(|(block, mask)| self.has(block, mask))
     }
 
     /// The first byte of `offset..offset + len` that is not initialised.
@@ -58,13 +68,24 @@ impl Init {
     /// Marks `offset..offset + len` as initialised.
     #[inline]
     pub(super) fn cover(&self, offset: u64, len: u64) {
+        if self.is_complete() {
+            return;
+        }
         for (block, mask) in pieces(offset, len) {
             self.set(block, mask);
+        }
+        if len == self.len {
+            self.complete.store(true, Ordering::Relaxed);
         }
     }
 
     /// Gives `to..to + len` the bits that `from..from + len` has in `source`, which may be `self`.
     pub(super) fn copy(&self, to: u64, source: &Self, from: u64, len: u64) {
+        if source.covers(from, len) {
+            self.cover(to, len);
+            return;
+        }
+        self.complete.store(false, Ordering::Relaxed);
         let bits: Vec<u64> = pieces(to, len)
             .map(|(block, mask)| {
                 let first = u64::from(mask.trailing_zeros());
@@ -87,6 +108,7 @@ impl Init {
 
     /// Marks `offset..offset + len` as never written.
     pub(super) fn uncover(&self, offset: u64, len: u64) {
+        self.complete.store(false, Ordering::Relaxed);
         for (block, mask) in pieces(offset, len) {
             self.words[index(block)].fetch_and(!mask, Ordering::Relaxed);
         }
@@ -107,6 +129,20 @@ mod tests {
         init.uncover(100, 1);
         assert!(!init.covers(10, 150));
         assert_eq!(init.first_missing(10, 150), Some(100));
+    }
+
+    #[test]
+    fn a_whole_that_loses_a_byte_is_no_longer_complete() {
+        let init = Init::clear(100).unwrap();
+        init.cover(0, 100);
+        assert!(init.is_complete() && init.covers(0, 100));
+        init.uncover(50, 1);
+        assert!(!init.is_complete() && !init.covers(0, 100) && init.covers(0, 50));
+        init.cover(50, 1);
+        assert!(init.covers(0, 100));
+        let part = Init::clear(100).unwrap();
+        init.copy(0, &part, 0, 1);
+        assert_eq!(init.first_missing(0, 100), Some(0));
     }
 
     #[test]

@@ -101,9 +101,9 @@ impl Place<'_> {
     #[inline]
     fn load_words<const N: usize>(self, run: Run, out: &mut [Lanes]) {
         let Some(registers) = out.first_chunk_mut::<N>() else { return };
-        for (lane, words) in run.lanes().zip(self.words::<N>(run)) {
-            for (register, word) in registers.iter_mut().zip(words) {
-                register[lane] = word.load(Ordering::Relaxed);
+        for (dword, register) in registers.iter_mut().enumerate() {
+            for (lane, words) in register[run.lanes()].iter_mut().zip(self.words::<N>(run)) {
+                *lane = words[dword].load(Ordering::Relaxed);
             }
         }
     }
@@ -111,9 +111,9 @@ impl Place<'_> {
     #[inline]
     fn store_words<const N: usize>(self, run: Run, data: &[Lanes]) {
         let Some(registers) = data.first_chunk::<N>() else { return };
-        for (lane, words) in run.lanes().zip(self.words::<N>(run)) {
-            for (register, word) in registers.iter().zip(words) {
-                word.store(register[lane], Ordering::Relaxed);
+        for (dword, register) in registers.iter().enumerate() {
+            for (lane, words) in register[run.lanes()].iter().zip(self.words::<N>(run)) {
+                words[dword].store(*lane, Ordering::Relaxed);
             }
         }
     }

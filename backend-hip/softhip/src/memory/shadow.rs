@@ -43,7 +43,7 @@ pub(super) struct Shadow {
     /// The last launch that touched each page.
     pages: Box<[AtomicU32]>,
     records: Box<[AtomicU64]>,
-    /// Per block, where its first actor last read and wrote it, see [`pack_pc`].
+    /// Per block, where its first actor last read and wrote it, see [`PackedPc`].
     pcs: Box<[AtomicU32]>,
     list: Mutex<List>,
 }
@@ -100,23 +100,37 @@ struct Touch {
     kind: AccessKind,
     block: u64,
     mask: u64,
-    pc: u32,
+    pc: PackedPc,
 }
 
-/// `pcs` with the place of one more access: dwords of code in 16 bits, reads below, writes and atomics above.
-#[inline]
-fn pack_pc(pcs: u32, kind: AccessKind, pc: u32) -> u32 {
-    let dword = (pc / 4).min(0xFFFF);
-    match kind {
-        AccessKind::Read => (pcs & 0xFFFF_0000) | dword,
-        AccessKind::Write | AccessKind::Atomic => (pcs & 0xFFFF) | (dword << 16),
+/// The place of an access in a pair of places: dwords of code in 16 bits, reads below, writes and atomics above.
+#[derive(Debug, Clone, Copy)]
+struct PackedPc {
+    bits: u32,
+    /// The half that belongs to the other kind of access.
+    keep: u32,
+}
+
+impl PackedPc {
+    fn new(kind: AccessKind, pc: u32) -> Self {
+        let dword = (pc / 4).min(0xFFFF);
+        match kind {
+            AccessKind::Read => Self { bits: dword, keep: 0xFFFF_0000 },
+            AccessKind::Write | AccessKind::Atomic => Self { bits: dword << 16, keep: 0xFFFF },
+        }
     }
-}
 
-/// The place of the last access of a kind; code beyond 256 KiB is not told apart.
-fn unpack_pc(pcs: u32, kind: AccessKind) -> Option<u32> {
-    let dword = if kind == AccessKind::Read { pcs & 0xFFFF } else { pcs >> 16 };
-    (dword != 0xFFFF).then_some(4 * dword)
+    /// `pair` with this place.
+    #[inline]
+    fn put_into(self, pair: u32) -> u32 {
+        (pair & self.keep) | self.bits
+    }
+
+    /// The place of the last access of a kind; code beyond 256 KiB is not told apart.
+    fn find(pair: u32, kind: AccessKind) -> Option<u32> {
+        let dword = if kind == AccessKind::Read { pair & 0xFFFF } else { pair >> 16 };
+        (dword != 0xFFFF).then_some(4 * dword)
+    }
 }
 
 impl Record {
@@ -133,7 +147,7 @@ impl Record {
             AccessKind::Atomic => &mut self.atomic,
         };
         *mask |= touch.mask;
-        self.pcs = pack_pc(self.pcs, touch.kind, touch.pc);
+        self.pcs = touch.pc.put_into(self.pcs);
     }
 
     /// The bytes of `touch` on which this record conflicts with it, and what this record did there.
@@ -230,7 +244,7 @@ pub(super) struct Recorder<'a> {
     order: &'a Order,
     group: &'a mut Group,
     kind: AccessKind,
-    pc: u32,
+    pc: PackedPc,
     /// Header of a block that this actor alone has touched.
     mine: u64,
     /// The mask of such a block that the access adds to.
@@ -251,7 +265,7 @@ impl<'a> Recorder<'a> {
             order,
             group,
             kind,
-            pc,
+            pc: PackedPc::new(kind, pc),
             mine,
             own: if kind == AccessKind::Read { READ } else { WRITTEN },
             page: u64::MAX,
@@ -288,12 +302,12 @@ impl<'a> Recorder<'a> {
             if (header ^ self.mine) & !LISTED > u64::from(u32::MAX) {
                 slot.restart(self.mine);
                 slot.put(self.own, mask);
-                pcs.store(pack_pc(u32::MAX, self.kind, self.pc), Ordering::Relaxed);
+                pcs.store(self.pc.put_into(u32::MAX), Ordering::Relaxed);
                 return;
             }
             if header == self.mine && slot.get(SHARED) & mask == 0 {
                 slot.put(self.own, slot.get(self.own) | mask);
-                pcs.store(pack_pc(pcs.load(Ordering::Relaxed), self.kind, self.pc), Ordering::Relaxed);
+                pcs.store(self.pc.put_into(pcs.load(Ordering::Relaxed)), Ordering::Relaxed);
                 return;
             }
         }
@@ -387,7 +401,7 @@ impl Shadow {
                 && !order.precedes(record.actor, group)
             {
                 let workgroup = Some(order.group_of(record.actor));
-                let other = RaceSide { access, workgroup, pc: unpack_pc(record.pcs, access) };
+                let other = RaceSide { access, workgroup, pc: PackedPc::find(record.pcs, access) };
                 return Err(Conflict { offset: at(mask), other });
             }
         }

@@ -142,7 +142,8 @@ pub struct Lane {
     pub b: u64,
     pub c: u64,
     pub old: u64,
-    pub lane: usize,
+    /// Its number.
+    pub index: usize,
     /// The lane's bit of VCC.
     pub vcc: bool,
     /// s20, and s[20:21].
@@ -261,7 +262,7 @@ pub fn lane_of(state: &WaveState, lane: usize) -> Lane {
         b: pair(2),
         c: pair(4),
         old: pair(6),
-        lane,
+        index: lane,
         vcc: (state.pair(106) >> lane) & 1 != 0,
         s: state.pair(20),
     }

@@ -24,7 +24,7 @@ fn carry_chains() {
     both("v_add_co_u32_e64 v6, s[30:31], v0, v2", 30, |l| sum(l.au(), l.bu(), false));
     both("v_addc_co_u32_e32 v6, vcc, v0, v2, vcc", 106, |l| sum(l.au(), l.bu(), l.vcc));
     both("v_addc_co_u32_e64 v6, s[30:31], v0, v2, s[20:21]", 30, |l| {
-        sum(l.au(), l.bu(), (l.s >> l.lane) & 1 == 1)
+        sum(l.au(), l.bu(), (l.s >> l.index) & 1 == 1)
     });
     both("v_sub_co_u32_e32 v6, vcc, v0, v2", 106, |l| difference(l.au(), l.bu(), false));
     both("v_subrev_co_u32_e32 v6, vcc, v0, v2", 106, |l| difference(l.bu(), l.au(), false));
@@ -43,11 +43,11 @@ fn carry_chains() {
 #[test]
 fn counts_of_lower_lanes() {
     vector(Pool::Bits, "v_mbcnt_lo_u32_b32 v6, v0, v2", |l| {
-        let below = (0..l.lane.min(32)).filter(|i| (l.au() >> i) & 1 == 1).count();
+        let below = (0..l.index.min(32)).filter(|i| (l.au() >> i) & 1 == 1).count();
         Out::Bits32(l.bu().wrapping_add(below as u32))
     });
     vector(Pool::Bits, "v_mbcnt_hi_u32_b32 v6, v0, v2", |l| {
-        let below = (32..l.lane.max(32)).filter(|i| (l.au() >> (i - 32)) & 1 == 1).count();
+        let below = (32..l.index.max(32)).filter(|i| (l.au() >> (i - 32)) & 1 == 1).count();
         Out::Bits32(l.bu().wrapping_add(below as u32))
     });
 }
@@ -89,4 +89,19 @@ fn accumulation_registers_hold_what_was_moved_to_them() {
     state.run(&words(text), &memory).unwrap();
     assert_eq!(state.agprs, [[7; WAVE], state.vgprs[0], state.vgprs[0], [0x3f80_0000; WAVE]]);
     assert_eq!(state.vgprs[6], state.vgprs[0]);
+}
+
+#[test]
+fn m0_moves_registers_while_the_index_mode_is_on() {
+    let mut state = random_state(Pool::Bits, 6);
+    state.scalars[20] = 2;
+    let before = state.clone();
+    let text = "s_set_gpr_idx_on s20, gpr_idx(SRC0); v_mov_b32_e32 v6, v0; s_set_gpr_idx_mode gpr_idx(DST); v_mov_b32_e32 v8, v1; s_set_gpr_idx_idx s24; s_set_gpr_idx_off; v_mov_b32_e32 v12, v0";
+    state.run(&words(text), &no_memory()).unwrap();
+    assert_eq!(state.vgprs[6], before.vgprs[2]);
+    assert_eq!((state.vgprs[8], state.vgprs[10]), (before.vgprs[8], before.vgprs[1]));
+    assert_eq!(state.vgprs[12], before.vgprs[0]);
+    let mut state = before;
+    state.scalars[20] = 200;
+    assert!(state.run(&words(text), &no_memory()).is_err(), "v200 does not exist");
 }

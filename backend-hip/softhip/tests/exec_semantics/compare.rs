@@ -4,8 +4,13 @@ use std::cmp::Ordering;
 
 use crate::bench::{Lane, Pool, mask, no_memory, random_state, words};
 
+/// Whether a relation holds for an order; of floating-point numbers there may be none.
+type Partial = fn(Option<Ordering>) -> bool;
+/// See [`Partial`].
+type Total = fn(Ordering) -> bool;
+
 /// The relations of floating-point compares: name, and whether it holds for an order (none: unordered).
-const FLOAT: [(&str, fn(Option<Ordering>) -> bool); 16] = [
+const FLOAT: [(&str, Partial); 16] = [
     ("f", |_| false),
     ("lt", |o| o == Some(Ordering::Less)),
     ("eq", |o| o == Some(Ordering::Equal)),
@@ -24,7 +29,7 @@ const FLOAT: [(&str, fn(Option<Ordering>) -> bool); 16] = [
     ("tru", |_| true),
 ];
 
-const INTEGER: [(&str, fn(Ordering) -> bool); 8] = [
+const INTEGER: [(&str, Total); 8] = [
     ("f", |_| false),
     ("lt", |o| o == Ordering::Less),
     ("eq", |o| o == Ordering::Equal),

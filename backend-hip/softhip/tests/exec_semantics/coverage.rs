@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use softhip::exec::{Support, coverage};
 use softhip::isa::{self, Op};
+use softhip::object::CodeObject;
 
 /// The operations of all assembled snippets.
 fn tested() -> BTreeSet<Op> {
@@ -39,4 +40,31 @@ fn the_coverage_table_lists_every_operation_once() {
     assert!(
         decoded.iter().all(|name| !["v_cmp", "v_mfma", "ds_add"].iter().any(|known| name.starts_with(known)))
     );
+}
+
+#[test]
+fn every_operation_of_the_test_objects_is_executed() {
+    let known: BTreeSet<Op> =
+        coverage().filter(|(_, support)| *support == Support::Executed).map(|(op, _)| op).collect();
+    let mut used = BTreeSet::new();
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/objects");
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|extension| extension != "hsaco") {
+            continue;
+        }
+        let object = CodeObject::parse(&std::fs::read(&path).unwrap()).unwrap();
+        for kernel in object.kernels() {
+            let words = object.words(kernel.code.clone()).unwrap();
+            let mut at = 0;
+            while at < words.len() {
+                let inst = isa::decode(&words[at..], 0).unwrap();
+                assert!(known.contains(&inst.op), "{}: {inst}", path.display());
+                used.insert(inst.op);
+                at += usize::from(inst.size) / 4;
+            }
+        }
+    }
+    println!("{} distinct operations in the test objects, all executed", used.len());
+    assert!(used.len() > 200);
 }

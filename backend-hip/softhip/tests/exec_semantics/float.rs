@@ -64,15 +64,7 @@ fn sums_and_products_are_rounded_once() {
 
 /// The smaller of two numbers; NaNs lose, and −0 is below +0.
 fn least(a: f64, b: f64) -> f64 {
-    if a.is_nan() {
-        b
-    } else if b.is_nan() {
-        a
-    } else if a.total_cmp(&b).is_lt() {
-        a
-    } else {
-        b
-    }
+    if b.is_nan() || (!a.is_nan() && a.total_cmp(&b).is_lt()) { a } else { b }
 }
 
 fn most(a: f64, b: f64) -> f64 {
@@ -287,5 +279,34 @@ fn f16_division_is_fixed_up() {
     f16s("v_div_fixup_legacy_f16 v6, v0, v2, v4", fixed);
     vector(Pool::F16, "v_div_fixup_f16 v6, v0, v2, v4", |l| {
         Out::F16(f16::from_f64(fixed(l)), (l.old >> 16) as u16)
+    });
+}
+
+#[test]
+fn directions_meet_the_faces_of_a_cube() {
+    // The face by the axis of the largest coordinate, and by the sign.
+    let axis = |l: &Lane| {
+        let size = [l.af().abs(), l.bf().abs(), l.cf().abs()];
+        if size[2] >= size[0] && size[2] >= size[1] {
+            2
+        } else if size[1] >= size[0] {
+            1
+        } else {
+            0
+        }
+    };
+    let value = |l: &Lane| [l.af(), l.bf(), l.cf()][axis(l)];
+    f32s("v_cubeid_f32 v6, v0, v2, v4", |l| 2.0 * axis(l) as f32 + if value(l) < 0.0 { 1.0 } else { 0.0 });
+    f32s("v_cubema_f32 v6, v0, v2, v4", |l| 2.0 * value(l));
+    f32s("v_cubesc_f32 v6, v0, v2, v4", |l| match (axis(l), value(l) < 0.0) {
+        (0, true) => l.cf(),
+        (0, false) => -l.cf(),
+        (2, true) => -l.af(),
+        _ => l.af(),
+    });
+    f32s("v_cubetc_f32 v6, v0, v2, v4", |l| match (axis(l), value(l) < 0.0) {
+        (1, true) => -l.cf(),
+        (1, false) => l.cf(),
+        _ => -l.bf(),
     });
 }

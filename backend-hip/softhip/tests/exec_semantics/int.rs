@@ -99,7 +99,7 @@ fn comparisons_that_select() {
     bits("v_cndmask_b32_e32 v6, v0, v2, vcc", |l| if l.vcc { l.bu() } else { l.au() });
     bits(
         "v_cndmask_b32_e64 v6, v0, v2, s[20:21]",
-        |l| if (l.s >> l.lane) & 1 == 1 { l.bu() } else { l.au() },
+        |l| if (l.s >> l.index) & 1 == 1 { l.bu() } else { l.au() },
     );
 }
 
@@ -147,7 +147,7 @@ fn shifts_and_bits() {
     bits("v_lshl_or_b32 v6, v0, v2, v4", |l| (u64::from(l.au()) << (l.bu() % 32)) as u32 | l.cu());
     bits("v_and_or_b32 v6, v0, v2, v4", |l| (l.au() & l.bu()) | l.cu());
     bits("v_or3_b32 v6, v0, v2, v4", |l| l.au() | l.bu() | l.cu());
-    bits("v_mov_b32_e32 v6, v0", |l| l.au());
+    bits("v_mov_b32_e32 v6, v0", Lane::au);
     bits("v_mov_b32_e32 v6, -16", |_| 0xffff_fff0);
     bits("v_mov_b32_e32 v6, 0.5", |_| 0x3f00_0000);
     bits("v_mov_b32_e32 v6, s20", |l| l.s as u32);

@@ -7,6 +7,9 @@ use crate::bench::{Pool, no_memory, random_state, words};
 
 const SIZE: usize = 4096;
 
+/// Which lane a lane reads.
+type Pattern = fn(usize) -> usize;
+
 /// v0: distinct addresses, multiples of 16 below 2048 in disorder. LDS is filled with noise.
 fn state(seed: u64) -> WaveState {
     let mut state = random_state(Pool::Bits, seed);
@@ -293,7 +296,7 @@ fn permutes() {
             let pushed = from.map_or(0, |from| before.vgprs[2][from]);
             assert_eq!(s.vgprs[6][lane], if active(lane) { pushed } else { before.vgprs[6][lane] });
         }
-        let swizzles: [(&str, fn(usize) -> usize); 4] = [
+        let swizzles: [(&str, Pattern); 4] = [
             ("ds_swizzle_b32 v6, v2 offset:swizzle(QUAD_PERM,2,0,3,1)", |l| l / 4 * 4 + [2, 0, 3, 1][l % 4]),
             ("ds_swizzle_b32 v6, v2 offset:swizzle(SWAP,16)", |l| l ^ 16),
             ("ds_swizzle_b32 v6, v2 offset:swizzle(REVERSE,8)", |l| l ^ 7),

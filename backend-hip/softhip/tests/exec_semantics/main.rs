@@ -7,6 +7,7 @@
     clippy::cast_sign_loss,
     clippy::float_cmp,
     clippy::unreadable_literal,
+    clippy::unwrap_used,
     reason = "formulas of an instruction set"
 )]
 

@@ -20,6 +20,7 @@ fn result_place(m: usize, block: usize, row: usize, column: usize) -> (usize, us
     }
 }
 
+#[derive(Clone, Copy)]
 struct Shape {
     m: usize,
     k: usize,
@@ -99,7 +100,7 @@ fn tiny(x: i32, fraction: u32, bias: i32) -> u32 {
         return 0;
     }
     let magnitude = x.unsigned_abs();
-    let exponent = 31 - magnitude.leading_zeros();
+    let exponent = magnitude.ilog2();
     let below = (magnitude << fraction >> exponent) & ((1 << fraction) - 1);
     let bits = ((exponent as i32 + bias) as u32) << fraction | below;
     bits | if x < 0 { 0x80 } else { 0 }

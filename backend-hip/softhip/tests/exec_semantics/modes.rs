@@ -57,7 +57,7 @@ fn products_follow_the_rounding_mode() {
 /// The neighbouring f16.
 fn next(x: f16, up: bool) -> f16 {
     let bits = x.to_bits();
-    if bits & 0x7fff == 0 {
+    if bits.trailing_zeros() >= 15 {
         return f16::from_bits(if up { 1 } else { 0x8001 });
     }
     f16::from_bits(if (bits >> 15 == 0) == up { bits + 1 } else { bits - 1 })

@@ -25,7 +25,7 @@ fn absolute_values_and_negations() {
     crate::bench::mask(Pool::F32, "v_cmp_lt_f32_e64 s[30:31], -v0, |v2|", 30, |l| -l.af() < l.bf().abs());
 }
 
-/// Clamped to [0, 1]; NaN becomes 0 under DX10_CLAMP.
+/// Clamped to [0, 1]; NaN becomes 0 under `DX10_CLAMP`.
 fn clamped(x: f32, dx10: bool) -> f32 {
     if x.is_nan() { if dx10 { 0.0 } else { x } } else { (x + 0.0).clamp(0.0, 1.0) }
 }
@@ -42,6 +42,9 @@ fn clamping_floats() {
     });
 }
 
+/// MODE with f32 denormals and IEEE off.
+const MODE_OFF: u32 = 0x1c0;
+
 #[test]
 fn the_output_multiplier_works_only_where_denormals_and_ieee_are_off() {
     let product = |l: &Lane| {
@@ -52,10 +55,9 @@ fn the_output_multiplier_works_only_where_denormals_and_ieee_are_off() {
         let value = product(l) * by + 0.0;
         if value.is_subnormal() { 0.0f32.copysign(value) } else { value }
     };
-    const OFF: u32 = 0x1c0;
-    vector_in_mode(Pool::F32, "v_mul_f32_e64 v6, v0, v2 mul:2", OFF, |l| Out::F32(scaled(l, 2.0)));
-    vector_in_mode(Pool::F32, "v_mul_f32_e64 v6, v0, v2 mul:4", OFF, |l| Out::F32(scaled(l, 4.0)));
-    vector_in_mode(Pool::F32, "v_mul_f32_e64 v6, v0, v2 div:2", OFF, |l| Out::F32(scaled(l, 0.5)));
+    vector_in_mode(Pool::F32, "v_mul_f32_e64 v6, v0, v2 mul:2", MODE_OFF, |l| Out::F32(scaled(l, 2.0)));
+    vector_in_mode(Pool::F32, "v_mul_f32_e64 v6, v0, v2 mul:4", MODE_OFF, |l| Out::F32(scaled(l, 4.0)));
+    vector_in_mode(Pool::F32, "v_mul_f32_e64 v6, v0, v2 div:2", MODE_OFF, |l| Out::F32(scaled(l, 0.5)));
     vector(Pool::F32, "v_mul_f32_e64 v6, v0, v2 mul:2", |l| Out::F32(l.af() * l.bf()));
 }
 

@@ -61,6 +61,7 @@ impl Rmw {
             }
         };
         let float = matches!(ty, "f32" | "f64");
+        #[expect(clippy::match_same_arms, reason = "the names of the two memories stand apart")]
         Some(match operation {
             "swap" | "wrxchg" => Self::Swap,
             "cmpswap" => Self::CompareSwap,

@@ -5,11 +5,16 @@ use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::{commit, transform};
 use crate::exec::core::trap::Trap;
 use crate::exec::core::uop::Uop;
+use crate::exec::core::wide::{Job, widest};
 use crate::isa::{Mods, Op};
 use crate::memory::{Addresses, Lanes, WAVE, WaveAccess};
 use crate::report::Segment;
 
+/// Bytes of a cache line.
+const LINE: u64 = 128;
+
 /// The lanes' addresses, in one of two forms.
+#[expect(clippy::large_enum_variant, reason = "lives on the stack for one instruction")]
 pub(in crate::exec) enum Place {
     Wide([u64; WAVE]),
     Based { base: u64, offsets: Lanes },
@@ -20,13 +25,6 @@ impl Place {
         match self {
             Self::Wide(addresses) => Addresses::Wide(addresses),
             Self::Based { base, offsets } => Addresses::Based { base: *base, offsets },
-        }
-    }
-
-    fn lane(&self, lane: usize) -> u64 {
-        match self {
-            Self::Wide(addresses) => addresses[lane],
-            Self::Based { base, offsets } => base.wrapping_add(offsets[lane].into()),
         }
     }
 }
@@ -78,29 +76,54 @@ pub(in crate::exec) fn count(c: &mut Cx<'_>, place: &Place, exec: u64, bytes: u3
 
 /// Distinct lines of 128 bytes that the lanes touch.
 fn lines(place: &Place, exec: u64, bytes: u32) -> u64 {
-    const LINE: u32 = 7;
-    let mut spans = [(0, 0); WAVE];
-    let mut count = 0;
-    let mut rest = exec;
-    while rest != 0 {
-        let address = place.lane(rest.trailing_zeros() as usize);
-        rest &= rest - 1;
-        spans[count] = (address >> LINE, address.wrapping_add(u64::from(bytes) - 1) >> LINE);
-        count += 1;
+    let mut addresses: [u64; WAVE] = match place {
+        Place::Wide(addresses) => *addresses,
+        Place::Based { base, offsets } => offsets.map(|offset| base.wrapping_add(offset.into())),
+    };
+    if exec != u64::MAX {
+        // An inactive lane touches what the active one before it does, or the first one.
+        let mut previous = addresses[exec.trailing_zeros() as usize];
+        for (lane, address) in addresses.iter_mut().enumerate() {
+            if (exec >> lane) & 1 != 0 {
+                previous = *address;
+            }
+            *address = previous;
+        }
     }
-    let spans = &mut spans[..count];
-    let ascending = spans.windows(2).all(|pair| pair[0].1 <= pair[1].0);
-    if !ascending {
-        spans.sort_unstable();
+    widest(Lines { addresses: &addresses, bytes }).unwrap_or_else(|| {
+        let mut lines: Vec<u64> = addresses.iter().flat_map(|&address| line_span(address, bytes)).collect();
+        lines.sort_unstable();
+        lines.dedup();
+        lines.len() as u64
+    })
+}
+
+/// The first and the last line of an access.
+const fn line_span(address: u64, bytes: u32) -> [u64; 2] {
+    [address / LINE, address.wrapping_add(bytes as u64 - 1) / LINE]
+}
+
+/// Counts lines that ascend with the lanes; `None` if they do not.
+struct Lines<'a> {
+    addresses: &'a [u64; WAVE],
+    bytes: u32,
+}
+
+impl Job for Lines<'_> {
+    type Out = Option<u64>;
+    #[inline(always)]
+    fn run(self) -> Option<u64> {
+        let spans = self.addresses.map(|address| line_span(address, self.bytes));
+        let mut lines = 1 + u64::from(spans[0][0] != spans[0][1]);
+        let mut descends = 0;
+        for lane in 1..WAVE {
+            let ([first, last], [_, before]) = (spans[lane], spans[lane - 1]);
+            descends |= u64::from(first < before);
+            lines += u64::from(first != before) + u64::from(last != first);
+        }
+        // Lanes that repeat an access of two lines descend, too, and are counted by sorting.
+        (descends == 0).then_some(lines)
     }
-    let mut last = None;
-    let mut lines = 0;
-    for &mut (first, end) in spans {
-        lines += u64::from(last.is_none_or(|last| last < first))
-            + u64::from(end != first && last.is_none_or(|last| last < end));
-        last = last.max(Some(end));
-    }
-    lines
 }
 
 /// Loads through any kind of addresses.

@@ -243,6 +243,7 @@ fn dot(input: Input, row: &[Element], column: &[Element], addend: u32) -> u32 {
     sum.to_bits()
 }
 
+#[expect(clippy::needless_range_loop, reason = "the lane is also a place in the matrix")]
 fn multiply_f64(c: &mut Cx<'_>, u: &Uop, shape: Shape, control: Mfma) -> Step {
     let file = &c.wave.v;
     let signed =
@@ -261,8 +262,9 @@ fn multiply_f64(c: &mut Cx<'_>, u: &Uop, shape: Shape, control: Mfma) -> Step {
                     (signed(bits(file, a, from_a, 0, 64), 0), signed(bits(file, b, from_b, 0, 64), 1));
                 sum = fma(x, y, sum);
             }
-            results[2 * r][lane] = sum.to_bits() as u32;
-            results[2 * r + 1][lane] = (sum.to_bits() >> 32) as u32;
+            let (low, high) = (2 * r, 2 * r + 1);
+            results[low][lane] = sum.to_bits() as u32;
+            results[high][lane] = (sum.to_bits() >> 32) as u32;
         }
     }
     c.wave.v[usize::from(u.dst)..][..results.len()].copy_from_slice(&results);
