@@ -23,7 +23,7 @@ fn main() {
                 .indices("positions", &positions)
                 .empty("out", DType::F32, &shape);
             let cost = Cost::pass(&record, 4 * seen * HEADS * HEAD_DIM);
-            op(criterion, &format!("{format}, {rows} rows over {CONTEXT} slots"), &record, cost);
+            op(criterion, &format!("{format}, rows={rows} slots={CONTEXT}"), &record, cost);
         }
     });
 }

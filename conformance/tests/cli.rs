@@ -46,7 +46,7 @@ fn a_healthy_op_conforms_and_the_reports_say_so() {
     let reports =
         ["--json", "r.json", "--junit", "r.xml", "--html", "r.html", "--cases", "20", "--seed", "3"];
     let output =
-        assay(folder.path(), &[&["check", "scale", "--backend", "cpu"], reports.as_slice()].concat());
+        assay(folder.path(), &[&["check", "scale/ values", "--backend", "cpu"], reports.as_slice()].concat());
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
     assert_eq!(json["totals"]["failed"], 0);
@@ -66,7 +66,7 @@ fn a_broken_op_is_shown_shrunk_kept_and_run_first_next_time() {
     let folder = tempfile::tempdir().unwrap();
     let backend = "mutant:rms-norm-eps-missing";
     let run =
-        || assay(folder.path(), &["check", "rms_norm bounded", "--backend", backend, "--json", "r.json"]);
+        || assay(folder.path(), &["check", "rms_norm/ bounded seed=6433", "--backend", backend, "--json", "r.json"]);
     let output = run();
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -102,7 +102,7 @@ fn a_random_failure_shrinks_to_a_minimal_shape() {
     ];
     assert_eq!(assay(folder.path(), &arguments).status.code(), Some(1));
     let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
-    let random = json["cases"].as_array().unwrap().iter().rev().take(30);
+    let random = json["cases"].as_array().unwrap().iter().rev().take(8);
     let failed: Vec<_> =
         random.filter(|c| c["verdict"] == "failed").map(|c| c["name"].as_str().unwrap()).collect();
     assert!(!failed.is_empty());
@@ -112,7 +112,7 @@ fn a_random_failure_shrinks_to_a_minimal_shape() {
 #[test]
 fn a_crash_costs_one_case_and_is_reported_with_its_last_words() {
     let folder = tempfile::tempdir().unwrap();
-    let arguments = ["check", "argmax n=257", "--backend", "mutant:argmax-dies", "--json", "r.json"];
+    let arguments = ["check", "argmax/ n=257", "--backend", "mutant:argmax-dies", "--json", "r.json"];
     assert_eq!(assay(folder.path(), &arguments).status.code(), Some(1));
     let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
     for case in json["cases"].as_array().unwrap() {
@@ -129,7 +129,7 @@ fn a_crash_costs_one_case_and_is_reported_with_its_last_words() {
 #[test]
 fn a_hang_costs_one_case() {
     let folder = tempfile::tempdir().unwrap();
-    let filter = "scale bounded n=1024 rows=33 data=gauss packing=dense in_place=false";
+    let filter = "scale/ bounded n=1024, rows=33 data=gauss packing=dense in_place=false";
     let arguments =
         ["check", filter, "--backend", "mutant:scale-hangs", "--timeout", "1", "--json", "r.json"];
     assert_eq!(assay(folder.path(), &arguments).status.code(), Some(1));
@@ -142,7 +142,7 @@ fn a_hang_costs_one_case() {
 fn killing_a_worker_in_the_middle_of_a_sweep_loses_at_most_its_case() {
     let folder = tempfile::tempdir().unwrap();
     let mut sweep = Command::new(env!("CARGO_BIN_EXE_assay"))
-        .args(["check", "attention", "--backend", "cpu", "--shard", "1/8", "--jobs", "1", "--json", "r.json"])
+        .args(["check", "attention/ bounded", "--backend", "cpu", "--shard", "1/4", "--jobs", "1", "--json", "r.json"])
         .current_dir(folder.path())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
@@ -167,7 +167,7 @@ fn killing_a_worker_in_the_middle_of_a_sweep_loses_at_most_its_case() {
         json["cases"].as_array().unwrap().iter().filter(|c| c["verdict"] != "passed").collect();
     assert!(failed.len() <= 1, "{failed:?}");
     assert!(failed.iter().all(|c| c["detail"][0]["found_by"] == "crash"), "{failed:?}");
-    assert!(json["totals"]["passed"].as_u64().unwrap() > 500);
+    assert!(json["totals"]["passed"].as_u64().unwrap() > 200);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn an_expected_failure_passes_the_sweep_and_an_unexpected_pass_fails_it() {
     let run = |backend: &str| {
         let arguments = [
             "check",
-            "add n=31 rows=5 exact variant=tensor",
+            "add/ n=31, rows=5 exact",
             "--backend",
             backend,
             "--expectations",

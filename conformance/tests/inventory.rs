@@ -36,6 +36,8 @@ const OP_LAYERS: &[Layer<Stem>] = &[
     Layer { path: "backend-cpu/tests/bounds/{stem}.rs", says: &["#[test]"], of: bounded },
     Layer { path: "backend-cpu/tests/bounds/main.rs", says: &["mod {stem};"], of: bounded },
     Layer { path: "backend-cpu/tests/bounds/correctly_rounded.rs", says: &["Stem::{Op}"], of: rounded },
+    each("benches/benches/{stem}.rs", &["Stem::{Op}"]),
+    each("benches/Cargo.toml", &["name = \"{stem}\""]),
     each("golden/{stem}/make.py", &["golden/{stem}/{stem}.safetensors"]),
     each("golden/{stem}/{stem}.safetensors", &[]),
 ];

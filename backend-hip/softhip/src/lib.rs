@@ -1,8 +1,28 @@
 //! A software HIP device: it runs gfx942 code objects on the CPU with every access checked.
+//!
+//! It is a memory checker, an initialisation checker, a race checker and a launch checker for AMD GPU code, and
+//! needs neither a GPU nor ROCm. It is *checked emulation*: what runs on it has not run on silicon.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`api`] | HIP's functions with HIP's signatures and codes, and [`api::table`] to fill a backend's table from |
+//! | [`control`] | the device as a Rust value: seed, schedule, checks, labels, reports, counters |
+//! | [`report`] | findings, as text in the shape that users of compute-sanitizer know, and as JSON |
+//! | [`sched`] | streams, events, policies, races between streams; what a launch is |
+//! | [`memory`] | addresses, exact bounds, initialised bytes, races between workgroups: one door for all accesses |
+//! | [`object`] | code objects: ELF, metadata, kernels |
+//! | [`isa`] | gfx942 instructions: decoding and printing |
+//! | [`exec`] | the executor |
+//!
+//! # Limits
+//!
+//! Transcendentals follow libm; the hardware is within about 1 ULP of it, so compare by bound across the two.
+//! Memory is sequentially consistent: missing fences and cache-coherence bugs stay invisible. There is no timing.
+//! An allocation has at most 4 GiB.
 
-pub mod exec;
 pub mod api;
 pub mod control;
+pub mod exec;
 pub mod isa;
 pub mod memory;
 pub mod object;

@@ -1,8 +1,8 @@
 //! Races between the workgroups of one launch: what is one, and what is not.
 
 use softhip::memory::{
-    AccessKind, Addresses, AllocationKind, Checks, FaultKind, Group, LaneFault, LaunchMemory, Memory, RaceSide, WAVE,
-    WaveAccess,
+    AccessKind, Addresses, AllocationKind, Checks, FaultKind, Group, LaneFault, LaunchMemory, Memory,
+    RaceSide, WAVE, WaveAccess,
 };
 
 struct Bench {
@@ -124,7 +124,8 @@ fn a_scattered_access_names_its_lane() {
     let fault = outcome.err();
     assert!(fault.is_none(), "1000 is between two of the addresses: {fault:?}");
     let addresses = addresses.map(|address| address - 40);
-    let outcome = bench.launch.load(&mut bench.group(1), &plain(u64::MAX & !(1 << 63), &addresses, 4), &mut out);
+    let outcome =
+        bench.launch.load(&mut bench.group(1), &plain(u64::MAX & !(1 << 63), &addresses, 4), &mut out);
     assert!(outcome.is_ok());
     let addresses: [u64; WAVE] = std::array::from_fn(|lane| bench.base + 900 + 20 * lane as u64);
     let outcome = bench.launch.load(&mut bench.group(1), &plain(u64::MAX, &addresses, 4), &mut out);
@@ -221,7 +222,9 @@ fn groups_on_several_threads_find_the_race_in_any_order() {
                         let mut faults = 0;
                         for i in 0..16 {
                             bench.load(&mut group, 8192 + 256 * i, u64::MAX).unwrap();
-                            bench.store_narrow(&mut group, 16384 + 1024 * i + 256 * u64::from(id), u64::MAX, 4).unwrap();
+                            bench
+                                .store_narrow(&mut group, 16384 + 1024 * i + 256 * u64::from(id), u64::MAX, 4)
+                                .unwrap();
                         }
                         faults += usize::from(bench.store(&mut group, 40960 + 4 * round, 1).is_err());
                         faults

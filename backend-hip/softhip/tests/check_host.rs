@@ -3,8 +3,8 @@
 mod hip;
 
 use hip::{Arg, Hip, INVALID_VALUE, Launch, SUCCESS, object_file, offset, packed};
-use softhip::memory::Checks;
 use softhip::control::Options;
+use softhip::memory::Checks;
 use softhip::sched::Policy;
 
 const CONTEXT_IS_DESTROYED: i32 = 709;
@@ -72,7 +72,8 @@ fn a_copy_of_bytes_that_nobody_wrote_is_a_fault() {
     assert_eq!(hip.copy_from(x, &mut [0; 64]), ILLEGAL_ADDRESS);
     assert!(hip.only_report().contains("has never been written: byte 60 of 'x' (64 bytes)"));
 
-    let lax = Hip::with(Options { checks: Checks { uninitialised: false, ..Checks::ALL }, ..Options::default() });
+    let lax =
+        Hip::with(Options { checks: Checks { uninitialised: false, ..Checks::ALL }, ..Options::default() });
     let x = lax.malloc(64);
     assert_eq!(lax.copy_from(x, &mut [0; 64]), SUCCESS);
 }
@@ -130,7 +131,8 @@ fn a_missing_argument_is_named() {
     let hip = Hip::new();
     let (function, args) = silu(&hip, 64);
     let mut values: Vec<u64> = args.iter().map(|_| 0).collect();
-    let mut params: Vec<hip::Handle> = values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
+    let mut params: Vec<hip::Handle> =
+        values.iter_mut().map(|value| std::ptr::from_mut(value).cast()).collect();
     params[2] = std::ptr::null_mut();
     assert_eq!(hip.launch_params(function, Launch::new(1, 64), &mut params), INVALID_VALUE);
     assert!(hip.only_report().contains("argument 2 'out' is missing"), "{}", hip.only_report());
@@ -238,13 +240,8 @@ fn the_position_vector_of_the_true_story_is_caught_and_named() {
     let x = hip.upload(&vec![1f32; (tokens * heads * dim) as usize]);
     let table = hip.upload(&vec![0f32; 64 * dim as usize]);
     let run = |positions: hip::Handle| {
-        let args = [
-            Arg::Pointer(x),
-            Arg::Pointer(positions),
-            Arg::Pointer(table),
-            Arg::Word(heads),
-            Arg::Word(dim),
-        ];
+        let args =
+            [Arg::Pointer(x), Arg::Pointer(positions), Arg::Pointer(table), Arg::Word(heads), Arg::Word(dim)];
         let launch = Launch { grid: [tokens, heads, 1], ..Launch::new(1, dim / 2) };
         assert_eq!(hip.launch(function, launch, &args), SUCCESS);
         hip.synchronize()

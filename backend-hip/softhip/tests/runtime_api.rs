@@ -151,7 +151,10 @@ fn an_asynchronous_copy_takes_pageable_bytes_when_asked_and_pinned_bytes_when_it
         assert_eq!((hip.api.host_malloc)(&raw mut pinned, 4, 0), SUCCESS);
         pinned.cast::<[u8; 4]>().write([1; 4]);
         let stream = null_mut();
-        assert_eq!((hip.api.memcpy_async)(from_pageable, (&raw const pageable).cast(), 4, H2D, stream), SUCCESS);
+        assert_eq!(
+            (hip.api.memcpy_async)(from_pageable, (&raw const pageable).cast(), 4, H2D, stream),
+            SUCCESS
+        );
         assert_eq!((hip.api.memcpy_async)(from_pinned, pinned, 4, H2D, stream), SUCCESS);
         // Both staging buffers are reused while the copies are in flight.
         (&raw mut pageable).write_volatile([2; 4]);
@@ -331,7 +334,11 @@ fn a_kernel_computes_the_same_with_both_argument_conventions() {
             let got: Vec<f32> = hip.download(out, n as usize);
             for i in 0..n as usize {
                 let want = silu(gate[i]) * up[i];
-                assert!((got[i] - want).abs() <= 1e-5 * want.abs().max(1e-3), "{policy:?} {i}: {} {want}", got[i]);
+                assert!(
+                    (got[i] - want).abs() <= 1e-5 * want.abs().max(1e-3),
+                    "{policy:?} {i}: {} {want}",
+                    got[i]
+                );
             }
         }
         assert!(hip.reports().is_empty(), "{:?}", hip.reports());
@@ -377,14 +384,18 @@ fn modules_know_their_functions_until_they_are_unloaded() {
         assert_eq!((hip.api.module_unload)(module), INVALID_HANDLE);
     }
     assert_eq!(hip.launch(function, Launch::new(1, 64), &[]), INVALID_HANDLE);
-    assert_eq!(hip.try_load(b"\x7fELF but nothing like a code object follows: 64 bytes at the least, please"), Err(200));
+    assert_eq!(
+        hip.try_load(b"\x7fELF but nothing like a code object follows: 64 bytes at the least, please"),
+        Err(200)
+    );
 }
 
 #[test]
 fn a_reset_makes_a_faulted_device_usable() {
     let hip = Hip::new();
     let function = hip.kernel("silu_mul", "silu_mul_f32");
-    let null_args = [Arg::Pointer(null_mut()), Arg::Pointer(null_mut()), Arg::Pointer(null_mut()), Arg::Word(64)];
+    let null_args =
+        [Arg::Pointer(null_mut()), Arg::Pointer(null_mut()), Arg::Pointer(null_mut()), Arg::Word(64)];
     hip.launch(function, Launch::new(1, 64), &null_args);
     assert_eq!(hip.synchronize(), 700);
     // SAFETY: no pinned memory is in use.

@@ -1,8 +1,8 @@
 //! Device memory: what each access reads and writes, and which faults each wrong one gets.
 
 use softhip::memory::{
-    AccessKind, Addresses, AllocationKind, Checks, FaultKind, Lanes, LaunchMemory, Memory, MemoryError, Side, Site, WAVE,
-    WaveAccess,
+    AccessKind, Addresses, AllocationKind, Checks, FaultKind, Lanes, LaunchMemory, Memory, MemoryError, Side,
+    Site, WAVE, WaveAccess,
 };
 
 const GIB: u64 = 1 << 30;
@@ -31,7 +31,12 @@ fn strided(base: u64, stride: u64) -> [u64; WAVE] {
     std::array::from_fn(|lane| base.wrapping_add(stride.wrapping_mul(lane as u64)))
 }
 
-fn load(launch: &LaunchMemory, exec: u64, addresses: &[u64; WAVE], bytes: u32) -> Result<Vec<Lanes>, (u32, FaultKind)> {
+fn load(
+    launch: &LaunchMemory,
+    exec: u64,
+    addresses: &[u64; WAVE],
+    bytes: u32,
+) -> Result<Vec<Lanes>, (u32, FaultKind)> {
     let mut out = vec![[0xDEAD_BEEF; WAVE]; 4];
     let mut group = launch.group(0);
     launch
@@ -98,18 +103,22 @@ fn a_base_with_offsets_loads_what_wide_addresses_load() {
 fn stores_of_every_width_change_exactly_their_bytes() {
     for bytes in [1u32, 2, 4, 8, 12, 16] {
         for shift in 0..4u64 {
-            for (stride, exec) in [(u64::from(bytes), u64::MAX), (u64::from(bytes), 0x7E0), (19, 0x8421_8421_8421_8421)] {
+            for (stride, exec) in
+                [(u64::from(bytes), u64::MAX), (u64::from(bytes), 0x7E0), (19, 0x8421_8421_8421_8421)]
+            {
                 let memory = memory();
                 let base = counted(&memory, 2048);
                 let launch = memory.launch(1, Checks::ALL);
-                let data: [Lanes; 4] =
-                    std::array::from_fn(|r| std::array::from_fn(|lane| 0xA1B2_0000 | u32::try_from(256 * r + lane).unwrap()));
+                let data: [Lanes; 4] = std::array::from_fn(|r| {
+                    std::array::from_fn(|lane| 0xA1B2_0000 | u32::try_from(256 * r + lane).unwrap())
+                });
                 let addresses = strided(base + shift, stride);
                 launch.store(&mut launch.group(0), &access(exec, &addresses, bytes), &data).unwrap();
 
                 let mut wanted: Vec<u8> = (0..2048u64).map(|i| i.to_le_bytes()[0]).collect();
                 for lane in (0..WAVE).filter(|lane| exec >> lane & 1 == 1) {
-                    let raw: Vec<u8> = data.iter().flat_map(|register| register[lane].to_le_bytes()).collect();
+                    let raw: Vec<u8> =
+                        data.iter().flat_map(|register| register[lane].to_le_bytes()).collect();
                     let at = usize::try_from(shift + stride * lane as u64).unwrap();
                     wanted[at..at + bytes as usize].copy_from_slice(&raw[..bytes as usize]);
                 }
@@ -141,7 +150,10 @@ fn an_uninitialised_load_names_the_lane_and_the_byte() {
     let base = device(&memory, 256);
     memory.write(base, &[1; 70]).unwrap();
     let launch = memory.launch(1, Checks::ALL);
-    assert_eq!(load(&launch, u64::MAX, &strided(base, 4), 4), Err((17, FaultKind::Uninitialised { offset: 70 })));
+    assert_eq!(
+        load(&launch, u64::MAX, &strided(base, 4), 4),
+        Err((17, FaultKind::Uninitialised { offset: 70 }))
+    );
     assert!(load(&launch, 0x1FFFF, &strided(base, 4), 4).is_ok());
     assert!(load(&memory.launch(1, Checks::BOUNDS), u64::MAX, &strided(base, 4), 4).is_ok());
 }
@@ -172,7 +184,8 @@ fn the_first_lane_outside_is_named_and_nothing_is_stored() {
     let base = counted(&memory, 250);
     let launch = memory.launch(1, Checks::ALL);
     let addresses = strided(base, 4);
-    let fault = launch.store(&mut launch.group(0), &access(u64::MAX, &addresses, 4), &[[0; WAVE]]).unwrap_err();
+    let fault =
+        launch.store(&mut launch.group(0), &access(u64::MAX, &addresses, 4), &[[0; WAVE]]).unwrap_err();
     assert_eq!(fault.lane, 62);
     assert_eq!(fault.fault.kind, FaultKind::OutOfBounds { side: Side::After, distance: 0, outside: 2 });
     assert_eq!(fault.fault.nearest.unwrap().size, 250);
@@ -254,7 +267,10 @@ fn a_widened_scalar_load_marks_what_it_may_not_use() {
     let load = launch.load_masked(&mut group, base + 16, 0, &mut out).unwrap();
     assert_eq!(load.valid, 0b0011);
     assert_eq!(out, [0x1312_1110, 0x1716_1514, 0, 0]);
-    assert!(matches!(load.fault.unwrap().kind, FaultKind::OutOfBounds { side: Side::After, distance: 0, .. }));
+    assert!(matches!(
+        load.fault.unwrap().kind,
+        FaultKind::OutOfBounds { side: Side::After, distance: 0, .. }
+    ));
 
     let whole = launch.load_masked(&mut group, base, 0, &mut out).unwrap();
     assert_eq!((whole.valid, whole.fault), (0b1111, None));
@@ -284,7 +300,8 @@ fn kernel_arguments_are_read_only_for_kernels() {
     let base = memory.allocate(64, AllocationKind::Kernarg, None).unwrap();
     memory.write(base, &[0; 64]).unwrap();
     let launch = memory.launch(1, Checks::ALL);
-    let fault = launch.store(&mut launch.group(0), &access(1, &[base + 4; WAVE], 4), &[[0; WAVE]]).unwrap_err();
+    let fault =
+        launch.store(&mut launch.group(0), &access(1, &[base + 4; WAVE], 4), &[[0; WAVE]]).unwrap_err();
     assert_eq!(fault.fault.kind, FaultKind::ReadOnly { offset: 4 });
     assert!(load(&launch, 1, &[base + 4; WAVE], 4).is_ok());
 }

@@ -1,7 +1,11 @@
 //! The text and the JSON of reports.
 
-use softhip::memory::{AccessFault, AccessKind, AllocationInfo, AllocationKind, FaultKind, RaceSide, Side, Site};
-use softhip::report::{CodePlace, HostCall, LaunchProblem, LdsFault, LdsProblem, Problem, Report, Segment, ThreadPlace};
+use softhip::memory::{
+    AccessFault, AccessKind, AllocationInfo, AllocationKind, FaultKind, RaceSide, Side, Site,
+};
+use softhip::report::{
+    CodePlace, HostCall, LaunchProblem, LdsFault, LdsProblem, Problem, Report, Segment, ThreadPlace,
+};
 
 fn allocation() -> Box<AllocationInfo> {
     Box::new(AllocationInfo {
@@ -72,8 +76,14 @@ fn each_kind_of_fault_is_explained_in_one_line() {
 #[test]
 fn headlines_name_the_kind() {
     let head = |report: Report| report.to_string().lines().next().unwrap().to_owned();
-    assert_eq!(head(global(FaultKind::Uninitialised { offset: 0 }, 1)), "Uninitialised global write of size 4 bytes");
-    assert_eq!(head(global(FaultKind::Misaligned { required: 4 }, 1)), "Misaligned global write of size 4 bytes");
+    assert_eq!(
+        head(global(FaultKind::Uninitialised { offset: 0 }, 1)),
+        "Uninitialised global write of size 4 bytes"
+    );
+    assert_eq!(
+        head(global(FaultKind::Misaligned { required: 4 }, 1)),
+        "Misaligned global write of size 4 bytes"
+    );
     let lds = LdsFault {
         segment: Segment::Lds,
         problem: LdsProblem::OutOfBounds { limit: 1024 },
@@ -82,7 +92,10 @@ fn headlines_name_the_kind() {
         size: 1,
     };
     let report = Report::new(lds);
-    assert_eq!(report.to_string(), "Invalid LDS read of size 1 byte\n  offset 0x400 is out of bounds: LDS has 1024 bytes");
+    assert_eq!(
+        report.to_string(),
+        "Invalid LDS read of size 1 byte\n  offset 0x400 is out of bounds: LDS has 1024 bytes"
+    );
 }
 
 #[test]

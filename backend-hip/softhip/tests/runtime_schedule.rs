@@ -159,7 +159,8 @@ fn polling_a_deferred_stream_ends() {
     for _ in 0..3 {
         rig.fill(StreamId::NULL, buffer, 1, 8);
     }
-    let answers: Vec<_> = (0..4).map(|_| rig.sched.query_stream(&rig.memory, StreamId::NULL).unwrap()).collect();
+    let answers: Vec<_> =
+        (0..4).map(|_| rig.sched.query_stream(&rig.memory, StreamId::NULL).unwrap()).collect();
     let pending = Completion::Pending;
     assert_eq!(answers, [pending, pending, pending, Completion::Done]);
 }

@@ -32,7 +32,12 @@ pub struct PointerAttributes {
 /// # Safety
 ///
 /// `out` is null or valid for a write.
-unsafe fn allocate(device: &SoftDevice, out: *mut *mut c_void, size: usize, kind: AllocationKind) -> Result<(), Code> {
+unsafe fn allocate(
+    device: &SoftDevice,
+    out: *mut *mut c_void,
+    size: usize,
+    kind: AllocationKind,
+) -> Result<(), Code> {
     if out.is_null() {
         return Err(Code::INVALID_VALUE);
     }
@@ -79,7 +84,11 @@ pub unsafe extern "C" fn hip_host_malloc(out: *mut *mut c_void, size: usize, _fl
 /// # Safety
 ///
 /// `out` is null or valid for a write.
-pub unsafe extern "C" fn hip_host_get_device_pointer(out: *mut *mut c_void, host: *mut c_void, _flags: c_uint) -> i32 {
+pub unsafe extern "C" fn hip_host_get_device_pointer(
+    out: *mut *mut c_void,
+    host: *mut c_void,
+    _flags: c_uint,
+) -> i32 {
     enter("hipHostGetDevicePointer", |device, _| {
         if !device.is_pinned(address(host)) {
             return Err(Code::INVALID_VALUE);
@@ -95,9 +104,12 @@ pub unsafe extern "C" fn hip_host_get_device_pointer(out: *mut *mut c_void, host
 ///
 /// What is still queued may use its host memory until this returns.
 pub unsafe extern "C" fn hip_free(memory: *mut c_void) -> i32 {
-    enter("hipFree", |device, call| {
-        if memory.is_null() { Ok(()) } else { device.free(address(memory), false, call) }
-    })
+    enter(
+        "hipFree",
+        |device, call| {
+            if memory.is_null() { Ok(()) } else { device.free(address(memory), false, call) }
+        },
+    )
 }
 
 /// `hipHostFree`: everything queued runs first.
@@ -106,9 +118,12 @@ pub unsafe extern "C" fn hip_free(memory: *mut c_void) -> i32 {
 ///
 /// The host no longer uses the memory.
 pub unsafe extern "C" fn hip_host_free(memory: *mut c_void) -> i32 {
-    enter("hipHostFree", |device, call| {
-        if memory.is_null() { Ok(()) } else { device.free(address(memory), true, call) }
-    })
+    enter(
+        "hipHostFree",
+        |device, call| {
+            if memory.is_null() { Ok(()) } else { device.free(address(memory), true, call) }
+        },
+    )
 }
 
 /// `hipFreeAsync`.
@@ -119,7 +134,11 @@ pub unsafe extern "C" fn hip_host_free(memory: *mut c_void) -> i32 {
 pub unsafe extern "C" fn hip_free_async(memory: *mut c_void, stream: *mut c_void) -> i32 {
     enter("hipFreeAsync", |device, call| {
         let work = Work::Free { address: address(memory), site: call.site.clone() };
-        if memory.is_null() { Err(Code::INVALID_VALUE) } else { device.enqueue(handle::stream(stream)?, call, work) }
+        if memory.is_null() {
+            Err(Code::INVALID_VALUE)
+        } else {
+            device.enqueue(handle::stream(stream)?, call, work)
+        }
     })
 }
 
@@ -128,7 +147,10 @@ pub unsafe extern "C" fn hip_free_async(memory: *mut c_void, stream: *mut c_void
 /// # Safety
 ///
 /// `attributes` is null or valid for a write.
-pub unsafe extern "C" fn hip_pointer_get_attributes(attributes: *mut PointerAttributes, pointer: *const c_void) -> i32 {
+pub unsafe extern "C" fn hip_pointer_get_attributes(
+    attributes: *mut PointerAttributes,
+    pointer: *const c_void,
+) -> i32 {
     enter("hipPointerGetAttributes", |device, _| {
         let found = device.allocation_at(address(pointer)).filter(|found| !found.is_freed);
         let found = found.ok_or(Code::INVALID_VALUE)?;

@@ -28,7 +28,8 @@ pub enum MemcpyKind {
 
 impl MemcpyKind {
     fn parse(kind: c_int) -> Result<Self, Code> {
-        let kinds = [Self::HostToHost, Self::HostToDevice, Self::DeviceToHost, Self::DeviceToDevice, Self::Default];
+        let kinds =
+            [Self::HostToHost, Self::HostToDevice, Self::DeviceToHost, Self::DeviceToDevice, Self::Default];
         kinds.into_iter().find(|known| *known as c_int == kind).ok_or(Code::INVALID_MEMCPY_DIRECTION)
     }
 
@@ -175,7 +176,8 @@ pub unsafe extern "C" fn hip_memcpy_2d(
     height: usize,
     kind: c_int,
 ) -> i32 {
-    let copy = Copy { to, from, shape: CopyShape { width, height, to_pitch, from_pitch }, kind, snapshot: false };
+    let copy =
+        Copy { to, from, shape: CopyShape { width, height, to_pitch, from_pitch }, kind, snapshot: false };
     // SAFETY: as this function's.
     unsafe { copy.now("hipMemcpy2D") }
 }
@@ -185,7 +187,6 @@ pub unsafe extern "C" fn hip_memcpy_2d(
 /// # Safety
 ///
 /// A destination on the host, and pinned memory, are valid for all rows until the stream has been synchronised.
-#[expect(clippy::too_many_arguments, reason = "HIP's signature")]
 pub unsafe extern "C" fn hip_memcpy_2d_async(
     to: *mut c_void,
     to_pitch: usize,
@@ -196,7 +197,8 @@ pub unsafe extern "C" fn hip_memcpy_2d_async(
     kind: c_int,
     stream: *mut c_void,
 ) -> i32 {
-    let copy = Copy { to, from, shape: CopyShape { width, height, to_pitch, from_pitch }, kind, snapshot: false };
+    let copy =
+        Copy { to, from, shape: CopyShape { width, height, to_pitch, from_pitch }, kind, snapshot: false };
     // SAFETY: as this function's.
     unsafe { copy.later("hipMemcpy2DAsync", stream) }
 }

@@ -78,7 +78,11 @@ pub unsafe extern "C" fn hip_event_query(event: *mut c_void) -> i32 {
 /// # Safety
 ///
 /// `milliseconds` is null or valid for a write.
-pub unsafe extern "C" fn hip_event_elapsed_time(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) -> i32 {
+pub unsafe extern "C" fn hip_event_elapsed_time(
+    milliseconds: *mut f32,
+    start: *mut c_void,
+    end: *mut c_void,
+) -> i32 {
     enter("hipEventElapsedTime", |device, call| {
         let elapsed = device.elapsed(handle::event(start)?, handle::event(end)?, call)?;
         // SAFETY: as this function's.

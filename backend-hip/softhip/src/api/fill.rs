@@ -9,7 +9,14 @@ use crate::memory::AccessKind;
 use crate::sched::Work;
 
 /// Fills in stream order, and waits if asked to.
-fn fill(function: &str, to: *mut c_void, pattern: &[u8], count: usize, stream: *mut c_void, wait: bool) -> i32 {
+fn fill(
+    function: &str,
+    to: *mut c_void,
+    pattern: &[u8],
+    count: usize,
+    stream: *mut c_void,
+    wait: bool,
+) -> i32 {
     enter(function, |device, call| {
         let stream = handle::stream(stream)?;
         let len = pattern.len().checked_mul(count).ok_or(Code::INVALID_VALUE)?;
@@ -36,7 +43,12 @@ pub unsafe extern "C" fn hip_memset(to: *mut c_void, value: c_int, size: usize) 
 /// # Safety
 ///
 /// None beyond HIP's.
-pub unsafe extern "C" fn hip_memset_async(to: *mut c_void, value: c_int, size: usize, stream: *mut c_void) -> i32 {
+pub unsafe extern "C" fn hip_memset_async(
+    to: *mut c_void,
+    value: c_int,
+    size: usize,
+    stream: *mut c_void,
+) -> i32 {
     fill("hipMemsetAsync", to, &value.to_le_bytes()[..1], size, stream, false)
 }
 
@@ -54,6 +66,11 @@ pub unsafe extern "C" fn hip_memset_d32(to: *mut c_void, value: c_int, count: us
 /// # Safety
 ///
 /// None beyond HIP's.
-pub unsafe extern "C" fn hip_memset_d32_async(to: *mut c_void, value: c_int, count: usize, stream: *mut c_void) -> i32 {
+pub unsafe extern "C" fn hip_memset_d32_async(
+    to: *mut c_void,
+    value: c_int,
+    count: usize,
+    stream: *mut c_void,
+) -> i32 {
     fill("hipMemsetD32Async", to, &value.to_le_bytes(), count, stream, false)
 }

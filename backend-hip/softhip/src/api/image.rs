@@ -128,7 +128,9 @@ mod tests {
         let table: usize = entries.iter().map(|(name, _)| 24 + name.len()).sum();
         let mut offset = (file.len() + table) as u64;
         for (name, data) in entries {
-            file.extend([offset, data.len() as u64, name.len() as u64].iter().flat_map(|word| word.to_le_bytes()));
+            file.extend(
+                [offset, data.len() as u64, name.len() as u64].iter().flat_map(|word| word.to_le_bytes()),
+            );
             file.extend(name.as_bytes());
             offset += data.len() as u64;
         }

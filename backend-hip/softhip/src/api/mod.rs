@@ -12,7 +12,10 @@
 //!
 //! What differs: there is one device; copies between host and device that HIP may or may not make synchronous are as
 //! asynchronous as its documentation allows; times are host times.
-#![allow(unsafe_code, reason = "the C interface: raw pointers come in, and each one's use is argued where it happens")]
+#![allow(
+    unsafe_code,
+    reason = "the C interface: raw pointers come in, and each one's use is argued where it happens"
+)]
 
 mod allocation;
 mod code;

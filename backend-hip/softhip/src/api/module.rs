@@ -135,7 +135,10 @@ fn attributes(kernel: &crate::object::Kernel) -> FunctionAttributes {
 /// # Safety
 ///
 /// `out` is null or valid for a write.
-pub unsafe extern "C" fn hip_func_get_attributes(out: *mut FunctionAttributes, function: *const c_void) -> i32 {
+pub unsafe extern "C" fn hip_func_get_attributes(
+    out: *mut FunctionAttributes,
+    function: *const c_void,
+) -> i32 {
     enter("hipFuncGetAttributes", |device, _| {
         let kernel = device.kernel(handle::function(function.cast_mut())?)?;
         // SAFETY: as this function's.
@@ -148,7 +151,11 @@ pub unsafe extern "C" fn hip_func_get_attributes(out: *mut FunctionAttributes, f
 /// # Safety
 ///
 /// `value` is null or valid for a write.
-pub unsafe extern "C" fn hip_func_get_attribute(value: *mut c_int, attribute: c_int, function: *mut c_void) -> i32 {
+pub unsafe extern "C" fn hip_func_get_attribute(
+    value: *mut c_int,
+    attribute: c_int,
+    function: *mut c_void,
+) -> i32 {
     enter("hipFuncGetAttribute", |device, _| {
         let all = attributes(&device.kernel(handle::function(function)?)?);
         let int = |size: usize| c_int::try_from(size).unwrap_or(c_int::MAX);

@@ -10,7 +10,6 @@ const ARCH_NAME: &str = "gfx942:sramecc+:xnack-";
 const WARP: c_int = 64;
 const THREADS_PER_BLOCK: c_int = 1024;
 const THREADS_PER_CU: c_int = 2048;
-const GRID_LIMIT: c_int = c_int::MAX;
 const CUS: c_int = 304;
 const REGISTERS_PER_BLOCK: c_int = 65536;
 const CLOCK_KHZ: c_int = 2_100_000;
@@ -104,7 +103,7 @@ impl DeviceProperties {
             warp_size: WARP,
             max_threads_per_block: THREADS_PER_BLOCK,
             max_threads_dim: [THREADS_PER_BLOCK; 3],
-            max_grid_size: [GRID_LIMIT, 65535, 65535],
+            max_grid_size: [c_int::MAX, 65535, 65535],
             clock_rate: CLOCK_KHZ,
             memory_clock_rate: MEMORY_CLOCK_KHZ,
             memory_bus_width: BUS_BITS,
@@ -161,27 +160,24 @@ impl DeviceProperties {
 /// which this device has not, are 0.
 pub(super) fn attribute(number: c_int) -> Option<c_int> {
     Some(match number {
-        // ECC, host mapping, concurrent kernels, unified addressing, memory pools.
-        0 | 3 | 8 | 85 | 88 => 1,
+        // ECC, host mapping, concurrent kernels, unified addressing, memory pools, large BAR, fine-grained memory.
+        0 | 3 | 8 | 85 | 88 | 10011 | 10016 => 1,
         5 => CLOCK_KHZ,
         19 => L2_BYTES,
         23 => 9,
         26..=28 | 56 => THREADS_PER_BLOCK,
-        29 => GRID_LIMIT,
+        // Grid in x, pitch, constant memory: no limit of its own.
+        29 | 58 | 83 => c_int::MAX,
         30 | 31 => 65535,
         57 => THREADS_PER_CU,
-        58 => c_int::MAX,
         59 => BUS_BITS,
         60 => MEMORY_CLOCK_KHZ,
         61 => 4,
         63 | 10015 => CUS,
         71 | 72 => REGISTERS_PER_BLOCK,
         74..=76 | 10002 => LDS_BYTES,
-        83 => c_int::MAX,
         87 => WARP,
         10000 | 10017 => WALL_CLOCK_KHZ,
-        // Large BAR, fine-grained memory.
-        10011 | 10016 => 1,
         0..=91 | 10000..=10023 => 0,
         _ => return None,
     })

@@ -42,7 +42,11 @@ pub unsafe extern "C" fn hip_stream_create_with_flags(stream: *mut *mut c_void, 
 /// # Safety
 ///
 /// `stream` is null or valid for a write.
-pub unsafe extern "C" fn hip_stream_create_with_priority(stream: *mut *mut c_void, flags: c_uint, _: c_int) -> i32 {
+pub unsafe extern "C" fn hip_stream_create_with_priority(
+    stream: *mut *mut c_void,
+    flags: c_uint,
+    _: c_int,
+) -> i32 {
     // SAFETY: as this function's.
     unsafe { hip_stream_create_with_flags(stream, flags) }
 }
@@ -82,7 +86,11 @@ pub unsafe extern "C" fn hip_stream_query(stream: *mut c_void) -> i32 {
 /// # Safety
 ///
 /// None beyond HIP's.
-pub unsafe extern "C" fn hip_stream_wait_event(stream: *mut c_void, event: *mut c_void, flags: c_uint) -> i32 {
+pub unsafe extern "C" fn hip_stream_wait_event(
+    stream: *mut c_void,
+    event: *mut c_void,
+    flags: c_uint,
+) -> i32 {
     enter("hipStreamWaitEvent", |device, call| {
         if flags != 0 {
             return Err(Code::INVALID_VALUE);

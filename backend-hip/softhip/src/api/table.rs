@@ -64,7 +64,16 @@ pub struct HipApi {
     /// `hipMemcpy2D`.
     pub memcpy_2d: unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, usize, usize, c_int) -> i32,
     /// `hipMemcpy2DAsync`.
-    pub memcpy_2d_async: unsafe extern "C" fn(*mut c_void, usize, *const c_void, usize, usize, usize, c_int, *mut c_void) -> i32,
+    pub memcpy_2d_async: unsafe extern "C" fn(
+        *mut c_void,
+        usize,
+        *const c_void,
+        usize,
+        usize,
+        usize,
+        c_int,
+        *mut c_void,
+    ) -> i32,
     /// `hipMemcpyHtoD`.
     pub memcpy_htod: unsafe extern "C" fn(*mut c_void, *mut c_void, usize) -> i32,
     /// `hipMemcpyDtoH`.
@@ -122,13 +131,26 @@ pub struct HipApi {
     /// `hipModuleGetFunction`.
     pub module_get_function: unsafe extern "C" fn(*mut *mut c_void, *mut c_void, *const c_char) -> i32,
     /// `hipModuleGetGlobal`.
-    pub module_get_global: unsafe extern "C" fn(*mut *mut c_void, *mut usize, *mut c_void, *const c_char) -> i32,
+    pub module_get_global:
+        unsafe extern "C" fn(*mut *mut c_void, *mut usize, *mut c_void, *const c_char) -> i32,
     /// `hipFuncGetAttribute`.
     pub func_get_attribute: unsafe extern "C" fn(*mut c_int, c_int, *mut c_void) -> i32,
     /// `hipFuncGetAttributes`.
     pub func_get_attributes: unsafe extern "C" fn(*mut FunctionAttributes, *const c_void) -> i32,
     /// `hipModuleLaunchKernel`.
-    pub module_launch_kernel: unsafe extern "C" fn(*mut c_void, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, c_uint, *mut c_void, *mut *mut c_void, *mut *mut c_void) -> i32,
+    pub module_launch_kernel: unsafe extern "C" fn(
+        *mut c_void,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        *mut c_void,
+        *mut *mut c_void,
+        *mut *mut c_void,
+    ) -> i32,
     /// Names the place in host code for reports; no function of HIP.
     pub set_call_site: unsafe extern "C" fn(*const c_char, u32),
 }

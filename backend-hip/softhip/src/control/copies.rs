@@ -7,7 +7,13 @@ use crate::report::{HostCall, Problem, Report, Segment};
 
 impl SoftDevice {
     /// Refuses device bytes that are not all within one live allocation. The report names the call.
-    pub(crate) fn check_range(&self, access: AccessKind, address: u64, len: u64, call: &HostCall) -> Result<(), Code> {
+    pub(crate) fn check_range(
+        &self,
+        access: AccessKind,
+        address: u64,
+        len: u64,
+        call: &HostCall,
+    ) -> Result<(), Code> {
         if len == 0 {
             return Ok(());
         }

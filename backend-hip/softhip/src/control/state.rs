@@ -65,7 +65,9 @@ impl State {
 /// The code that a fault of queued work leaves behind.
 fn sticky_code(problem: &Problem) -> Code {
     match problem {
-        Problem::Access { fault, .. } if !matches!(fault.kind, FaultKind::Race { .. }) => Code::ILLEGAL_ADDRESS,
+        Problem::Access { fault, .. } if !matches!(fault.kind, FaultKind::Race { .. }) => {
+            Code::ILLEGAL_ADDRESS
+        }
         Problem::Budget { .. } => Code::LAUNCH_TIME_OUT,
         Problem::DoubleFree { .. } | Problem::InvalidFree { .. } => Code::INVALID_VALUE,
         _ => Code::LAUNCH_FAILURE,

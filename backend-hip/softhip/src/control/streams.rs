@@ -107,7 +107,8 @@ impl State {
                 StreamError::NotRecorded(_) | StreamError::NotReady(_) => None,
             };
             if let Some((what, number)) = gone {
-                let problem = Problem::Handle { what: what.to_owned(), value: number as u64, destroyed: true };
+                let problem =
+                    Problem::Handle { what: what.to_owned(), value: number as u64, destroyed: true };
                 self.reports.push(Report::new(problem).call(call));
             }
             error.into()

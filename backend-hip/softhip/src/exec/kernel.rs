@@ -122,7 +122,8 @@ impl Execute for LoadedKernel {
         let threads = threads.clamp(1, groups.max(1) as usize);
         let (next, failed_at, first) = (AtomicU32::new(0), AtomicU32::new(u32::MAX), First::default());
         let work = || {
-            let mut worker = Worker::new(&self.program, memory, &start, sizes, memory.checks(), limits.budget);
+            let mut worker =
+                Worker::new(&self.program, memory, &start, sizes, memory.checks(), limits.budget);
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= groups || number > failed_at.load(Ordering::Relaxed) {

@@ -2,8 +2,8 @@
 //!
 //! A [`Program`] is a text section decoded once: every instruction knows the function that carries it out and
 //! where its operands stand. A wave has a scalar file of words and a vector file of 64-lane registers; each
-//! operation is one line, a function of values, which [`core::lanes`] applies to all lanes. Modifiers wrap it
-//! ([`modifiers`]): operations know nothing of them. Memory is reached only through [`crate::memory`].
+//! operation is one line, a function of values, which `core::lanes` applies to all lanes. Modifiers wrap it
+//! (`modifiers`): operations know nothing of them. Memory is reached only through [`crate::memory`].
 //!
 //! Waves of a workgroup take turns, each until it waits at a barrier or ends; workgroups are spread over host
 //! threads. Results, reports and counts do not depend on the number of threads.

@@ -29,13 +29,17 @@ pub(super) struct Allocation {
 
 impl Allocation {
     /// `size` zeroed bytes at `base`, or at their own host address when pinned. `None`: the host is out of memory.
-    pub(super) fn new(base: Option<u64>, size: u64, kind: AllocationKind, allocated: Option<Site>) -> Option<Self> {
-        let (base, cells) = match base {
-            Some(base) => (base, Cells::zeroed(size)?),
-            None => {
-                let cells = Cells::pinned(size)?;
-                (cells.host_pointer().expose_provenance() as u64, cells)
-            }
+    pub(super) fn new(
+        base: Option<u64>,
+        size: u64,
+        kind: AllocationKind,
+        allocated: Option<Site>,
+    ) -> Option<Self> {
+        let (base, cells) = if let Some(base) = base {
+            (base, Cells::zeroed(size)?)
+        } else {
+            let cells = Cells::pinned(size)?;
+            (cells.host_pointer().expose_provenance() as u64, cells)
         };
         let init = Init::clear(size)?;
         // The host writes pinned memory unseen.

@@ -204,7 +204,8 @@ mod tests {
                 cells.read(0, &mut got);
                 assert_eq!(got, expected, "offset {offset}, {bytes} bytes");
                 let narrow = 0x8765_4321u32 & u32::MAX.checked_shr(32 - 8 * bytes).unwrap();
-                let loaded = if bytes == 4 { cells.load_u32(offset) } else { cells.load_narrow(offset, bytes) };
+                let loaded =
+                    if bytes == 4 { cells.load_u32(offset) } else { cells.load_narrow(offset, bytes) };
                 assert_eq!(loaded, narrow);
             }
         }

@@ -117,7 +117,9 @@ impl LaunchMemory {
             let covered = span <= QUICK_SPAN && allocation.init.covers(low - base, span);
             let mut readable = true;
             if !covered {
-                each_block(access, addresses, base, |block, mask| readable &= allocation.init.has(block, mask));
+                each_block(access, addresses, base, |block, mask| {
+                    readable &= allocation.init.has(block, mask);
+                });
             }
             if !readable {
                 return Ok(None);
@@ -138,7 +140,12 @@ impl LaunchMemory {
     }
 
     /// All checks but races, for one lane.
-    fn place(&self, kind: AccessKind, access: &WaveAccess<'_>, address: u64) -> Result<Place<'_>, AccessFault> {
+    fn place(
+        &self,
+        kind: AccessKind,
+        access: &WaveAccess<'_>,
+        address: u64,
+    ) -> Result<Place<'_>, AccessFault> {
         let size = u64::from(access.bytes);
         let Some((allocation, offset)) = self.space.resolve(address, size) else {
             return Err(refusal::unresolved(&self.space, kind, address, size));

@@ -1,7 +1,7 @@
 //! Device memory as one launch sees it: the door through which waves load, store and perform atomics.
 
-use std::sync::{Arc, MutexGuard};
 use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, MutexGuard};
 
 use super::cells::{halves, index};
 use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};

@@ -29,7 +29,9 @@ mod wave;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-pub use fault::{AccessFault, AccessKind, AllocationInfo, AllocationKind, FaultKind, LaneFault, RaceSide, Side};
+pub use fault::{
+    AccessFault, AccessKind, AllocationInfo, AllocationKind, FaultKind, LaneFault, RaceSide, Side,
+};
 pub use group::Group;
 pub use host::{Memory, MemoryError};
 pub use launch::{LaunchMemory, ScalarLoad};

@@ -52,5 +52,11 @@ pub(super) fn race(
     address: u64,
     size: u64,
 ) -> AccessFault {
-    within(allocation, FaultKind::Race { offset: conflict.offset, other: conflict.other }, access, address, size)
+    within(
+        allocation,
+        FaultKind::Race { offset: conflict.offset, other: conflict.other },
+        access,
+        address,
+        size,
+    )
 }

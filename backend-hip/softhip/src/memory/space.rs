@@ -65,14 +65,13 @@ impl Space {
 
     pub(super) fn insert(&mut self, allocation: Arc<Allocation>) {
         let slot = (allocation.base >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
-        match self.slots.get_mut(index(slot)) {
-            Some(entry) => *entry = Some(allocation),
-            None => {
-                // The host may have given the bytes of a freed allocation to this one.
-                let end = allocation.base + allocation.size;
-                self.pinned.retain(|&base, old| base >= end || base + old.size <= allocation.base);
-                self.pinned.insert(allocation.base, allocation);
-            }
+        if let Some(entry) = self.slots.get_mut(index(slot)) {
+            *entry = Some(allocation);
+        } else {
+            // The host may have given the bytes of a freed allocation to this one.
+            let end = allocation.base + allocation.size;
+            self.pinned.retain(|&base, old| base >= end || base + old.size <= allocation.base);
+            self.pinned.insert(allocation.base, allocation);
         }
     }
 

@@ -172,7 +172,8 @@ mod tests {
 
     #[test]
     fn offsets_that_wrap_are_no_run() {
-        let offsets: Lanes = std::array::from_fn(|i| 0xFFFF_FFF8u32.wrapping_add(4 * u32::try_from(i).unwrap()));
+        let offsets: Lanes =
+            std::array::from_fn(|i| 0xFFFF_FFF8u32.wrapping_add(4 * u32::try_from(i).unwrap()));
         assert_eq!(access(u64::MAX, Addresses::Based { base: 0, offsets: &offsets }).run(), None);
         assert!(access(0b11, Addresses::Based { base: 0, offsets: &offsets }).run().is_some());
     }

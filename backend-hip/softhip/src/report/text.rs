@@ -2,9 +2,9 @@
 
 use std::fmt::{self, Display, Formatter};
 
+use super::Report;
 use super::place::{CodePlace, HostCall, Operation, ThreadPlace};
 use super::problem::{LaunchProblem, LdsFault, LdsProblem, Problem, Segment};
-use super::Report;
 use crate::memory::{AccessFault, AllocationInfo, AllocationKind, FaultKind, RaceSide, Side, Site};
 
 impl Display for Report {
@@ -33,9 +33,15 @@ impl Report {
             Problem::Access { fault, .. } => vec![explain(fault)],
             Problem::Lds { fault } => vec![explain_lds(fault)],
             Problem::DivergentBarrier { waiting, absent } => {
-                vec![format!("waves {} wait at the barrier, waves {} never reach it", list(waiting), list(absent))]
+                vec![format!(
+                    "waves {} wait at the barrier, waves {} never reach it",
+                    list(waiting),
+                    list(absent)
+                )]
             }
-            Problem::Budget { instructions } => vec![format!("still running after {instructions} wave instructions")],
+            Problem::Budget { instructions } => {
+                vec![format!("still running after {instructions} wave instructions")]
+            }
             Problem::Instruction { words, reason } => {
                 let words: Vec<String> = words.iter().map(|word| format!("{word:08x}")).collect();
                 vec![format!("words {}: {reason}", words.join(" "))]
@@ -148,7 +154,10 @@ fn explain(fault: &AccessFault) -> String {
             format!("address {address} is out of bounds: {} before the start of {name}", Bytes(*distance))
         }
         FaultKind::OutOfBounds { side: Side::After, distance: 0, outside } if *outside < fault.size => {
-            format!("address {address} is out of bounds: the last {} are past the end of {name}", Bytes(*outside))
+            format!(
+                "address {address} is out of bounds: the last {} are past the end of {name}",
+                Bytes(*outside)
+            )
         }
         FaultKind::OutOfBounds { side: Side::After, distance: 0, .. } => {
             format!("address {address} is out of bounds: at the end of {name}")
@@ -184,7 +193,10 @@ fn explain_lds(fault: &LdsFault) -> String {
         LdsProblem::Misaligned { required } => format!("offset {offset:#x} is not a multiple of {required}"),
         LdsProblem::Race { byte, wave, other, other_offset } => {
             let at = other_offset.map_or_else(String::new, |offset| format!(" at +{offset:#x}"));
-            format!("byte {byte} of {} also has a {other} by wave {wave}{at}, with no barrier between", fault.segment)
+            format!(
+                "byte {byte} of {} also has a {other} by wave {wave}{at}, with no barrier between",
+                fault.segment
+            )
         }
     }
 }
@@ -204,7 +216,9 @@ impl Display for LaunchProblem {
             Self::LdsTooLarge { fixed, dynamic, limit } => {
                 write!(f, "{fixed} + {dynamic} bytes of LDS; a block has at most {limit}")
             }
-            Self::MissingArgument { index, name } => write!(f, "argument {} is missing", Arg(*index, name.as_deref())),
+            Self::MissingArgument { index, name } => {
+                write!(f, "argument {} is missing", Arg(*index, name.as_deref()))
+            }
             Self::ExtraArguments { given, expected } => {
                 write!(f, "{given} bytes of arguments; the kernel takes {expected}")
             }

@@ -36,7 +36,8 @@ impl Shape {
             return Err(LaunchProblem::Empty { grid, block });
         }
         let product = |dims: [u32; 3]| dims.iter().map(|&dim| u128::from(dim)).product::<u128>();
-        let axis_overflows = grid.iter().zip(block).any(|(&blocks, threads)| blocks.checked_mul(threads).is_none());
+        let axis_overflows =
+            grid.iter().zip(block).any(|(&blocks, threads)| blocks.checked_mul(threads).is_none());
         if axis_overflows || product(grid) > u128::from(u32::MAX) {
             return Err(LaunchProblem::GridTooLarge { grid, block });
         }
@@ -49,7 +50,11 @@ impl Shape {
             return Err(LaunchProblem::BlockShape { required, block });
         }
         if kernel.lds_size.saturating_add(dynamic_lds) > LDS_LIMIT {
-            return Err(LaunchProblem::LdsTooLarge { fixed: kernel.lds_size, dynamic: dynamic_lds, limit: LDS_LIMIT });
+            return Err(LaunchProblem::LdsTooLarge {
+                fixed: kernel.lds_size,
+                dynamic: dynamic_lds,
+                limit: LDS_LIMIT,
+            });
         }
         Ok(())
     }
@@ -62,8 +67,12 @@ impl Shape {
             _ => 2,
         };
         match name {
-            "hidden_block_count_x" | "hidden_block_count_y" | "hidden_block_count_z" => u64::from(self.grid[axis]),
-            "hidden_group_size_x" | "hidden_group_size_y" | "hidden_group_size_z" => u64::from(self.block[axis]),
+            "hidden_block_count_x" | "hidden_block_count_y" | "hidden_block_count_z" => {
+                u64::from(self.grid[axis])
+            }
+            "hidden_group_size_x" | "hidden_group_size_y" | "hidden_group_size_z" => {
+                u64::from(self.block[axis])
+            }
             "hidden_grid_dims" => 3,
             "hidden_dynamic_lds_size" => u64::from(self.dynamic_lds),
             _ => 0,
@@ -135,7 +144,12 @@ pub fn check_pointers(kernel: &Kernel, segment: &[u8], memory: &Memory) -> Resul
             let address = u64::from_le_bytes(*bytes);
             if let Some(allocation) = memory.allocation_at(address).filter(|allocation| allocation.is_freed) {
                 let allocation = Box::new(allocation);
-                return Err(LaunchProblem::StaleArgument { index, name: argument.name.clone(), address, allocation });
+                return Err(LaunchProblem::StaleArgument {
+                    index,
+                    name: argument.name.clone(),
+                    address,
+                    allocation,
+                });
             }
         }
     }

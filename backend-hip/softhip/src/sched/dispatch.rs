@@ -55,5 +55,10 @@ pub trait Execute: Debug + Send + Sync {
 
     /// Runs one launch to its end. A fault ends it early; the report names the instruction and the thread,
     /// and leaves the launch site to the caller.
-    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Counters, Box<Report>>;
+    fn run(
+        &self,
+        dispatch: &Dispatch,
+        memory: &LaunchMemory,
+        limits: Limits,
+    ) -> Result<Counters, Box<Report>>;
 }

@@ -188,7 +188,13 @@ impl Scheduler {
     }
 
     /// Queues a recording of `event`.
-    pub fn record(&mut self, memory: &Memory, stream: StreamId, call: HostCall, event: EventId) -> Result<(), StreamError> {
+    pub fn record(
+        &mut self,
+        memory: &Memory,
+        stream: StreamId,
+        call: HostCall,
+        event: EventId,
+    ) -> Result<(), StreamError> {
         self.alive(stream)?;
         self.existing(event)?;
         self.queues.record(stream.0, &self.host, call, event.0);
@@ -197,7 +203,13 @@ impl Scheduler {
     }
 
     /// Makes all later work of `stream` wait for the latest recording of `event`, if there is one.
-    pub fn wait(&mut self, memory: &Memory, stream: StreamId, call: HostCall, event: EventId) -> Result<(), StreamError> {
+    pub fn wait(
+        &mut self,
+        memory: &Memory,
+        stream: StreamId,
+        call: HostCall,
+        event: EventId,
+    ) -> Result<(), StreamError> {
         self.alive(stream)?;
         self.existing(event)?;
         if let Some(point) = self.queues.events[event.0].point.clone() {
@@ -284,7 +296,7 @@ impl Scheduler {
     fn host_reaches(&mut self, clock: &Clock) {
         self.host.join(clock);
         let queued = self.queues.streams.iter().flat_map(|stream| &stream.queue).map(|entry| &entry.clock);
-        self.history.forget(std::iter::once(&self.host).chain(queued));
+        self.history.forget(&std::iter::once(&self.host).chain(queued));
     }
 
     fn after_enqueue(&mut self, memory: &Memory, stream: StreamId) {
@@ -316,7 +328,9 @@ impl Scheduler {
                 goals.pop();
             } else if let Some(first) = self.queues.obstacle(stream) {
                 goals.push(first);
-            } else if matches!(self.policy, Policy::Random(_)) && splitmix64(&mut self.random).is_multiple_of(2) {
+            } else if matches!(self.policy, Policy::Random(_))
+                && splitmix64(&mut self.random).is_multiple_of(2)
+            {
                 self.run_any(memory);
             } else {
                 self.run_next(memory, stream);
@@ -329,7 +343,8 @@ impl Scheduler {
         let Some(entry) = self.queues.pop(stream) else { return };
         if !self.halted {
             let several = self.queues.streams.len() > 1;
-            let mode = Mode { checks: self.checks, limits: self.limits, footprints: several && self.checks.races };
+            let mode =
+                Mode { checks: self.checks, limits: self.limits, footprints: several && self.checks.races };
             let kernel = match &entry.work {
                 Work::Launch(dispatch) => Some(dispatch.kernel.name().to_owned()),
                 _ => None,
@@ -352,7 +367,9 @@ impl Scheduler {
                         }
                     }
                 }
-                Err(report) => self.fault(if report.launched.is_some() { *report } else { report.call(entry.call) }),
+                Err(report) => {
+                    self.fault(if report.launched.is_some() { *report } else { report.call(entry.call) });
+                }
             }
         }
         self.queues.finish(stream, entry.number, entry.event);

@@ -69,17 +69,32 @@ impl Queues {
     }
 
     pub(super) fn add_stream(&mut self, blocking: bool, clock: Clock) -> usize {
-        self.streams.push(Stream { alive: true, blocking, queue: VecDeque::new(), issued: 0, done: 0, clock });
+        self.streams.push(Stream {
+            alive: true,
+            blocking,
+            queue: VecDeque::new(),
+            issued: 0,
+            done: 0,
+            clock,
+        });
         self.streams.len() - 1
     }
 
     /// Queues `work` behind everything it must follow; `host` is what the host has waited for.
-    pub(super) fn push(&mut self, stream: usize, host: &Clock, call: HostCall, work: Work, wait: Option<Point>) -> u64 {
+    pub(super) fn push(
+        &mut self,
+        stream: usize,
+        host: &Clock,
+        call: HostCall,
+        work: Work,
+        wait: Option<Point>,
+    ) -> u64 {
         let mut after: Vec<(usize, u64)> = Vec::new();
         let mut clock = self.streams[stream].clock.clone();
         clock.join(host);
         for (other, peer) in self.streams.iter().enumerate() {
-            let null_and_blocking = (stream == 0 && peer.blocking) || (other == 0 && self.streams[stream].blocking);
+            let null_and_blocking =
+                (stream == 0 && peer.blocking) || (other == 0 && self.streams[stream].blocking);
             if other != stream && null_and_blocking && peer.issued > 0 {
                 clock.join(&peer.clock);
                 if peer.done < peer.issued {

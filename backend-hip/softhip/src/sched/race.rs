@@ -31,7 +31,7 @@ impl History {
     }
 
     /// Counts everything that all of `clocks` cover as ordered before all that comes.
-    pub(super) fn forget<'a>(&mut self, clocks: impl Iterator<Item = &'a Clock> + Clone) {
+    pub(super) fn forget<'a>(&mut self, clocks: &(impl Iterator<Item = &'a Clock> + Clone)) {
         self.past.retain(|past| {
             let ordered = clocks.clone().all(|clock| clock.covers(past.stream, past.number));
             if ordered {
@@ -64,7 +64,11 @@ impl History {
 
 fn report(memory: &Memory, first: &Past, second: &Past) -> Option<Report> {
     let (a, b) = (&first.footprint, &second.footprint);
-    let pairs = [(&a.writes, &b.writes, true, true), (&a.writes, &b.reads, true, false), (&a.reads, &b.writes, false, true)];
+    let pairs = [
+        (&a.writes, &b.writes, true, true),
+        (&a.writes, &b.reads, true, false),
+        (&a.reads, &b.writes, false, true),
+    ];
     pairs.into_iter().find_map(|(x, y, first_writes, second_writes)| {
         let (start, end) = x.overlap(y)?;
         let side = |past: &Past, writes| Box::new(Operation { writes, ..past.operation.clone() });

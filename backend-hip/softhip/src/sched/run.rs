@@ -77,7 +77,9 @@ pub(crate) fn free_report(address: u64, error: MemoryError) -> Report {
     Report::new(match error {
         MemoryError::DoubleFree { allocation, .. } => Problem::DoubleFree { address, allocation },
         MemoryError::NotAnAllocation { nearest, .. } => Problem::InvalidFree { address, nearest },
-        MemoryError::Empty | MemoryError::OutOfMemory { .. } => Problem::InvalidFree { address, nearest: None },
+        MemoryError::Empty | MemoryError::OutOfMemory { .. } => {
+            Problem::InvalidFree { address, nearest: None }
+        }
     })
 }
 
@@ -113,7 +115,9 @@ impl CopyShape {
     fn footprint(self, to: &End, from: &End) -> Footprint {
         let mut footprint = Footprint::default();
         for (to_at, from_at) in self.rows() {
-            for (end, at, ranges) in [(to, to_at, &mut footprint.writes), (from, from_at, &mut footprint.reads)] {
+            for (end, at, ranges) in
+                [(to, to_at, &mut footprint.writes), (from, from_at, &mut footprint.reads)]
+            {
                 if let End::Device(address) = end {
                     let start = address + at as u64;
                     ranges.push(start, start + self.width as u64);

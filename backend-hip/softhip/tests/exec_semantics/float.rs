@@ -296,7 +296,7 @@ fn directions_meet_the_faces_of_a_cube() {
         }
     };
     let value = |l: &Lane| [l.af(), l.bf(), l.cf()][axis(l)];
-    f32s("v_cubeid_f32 v6, v0, v2, v4", |l| 2.0 * axis(l) as f32 + if value(l) < 0.0 { 1.0 } else { 0.0 });
+    f32s("v_cubeid_f32 v6, v0, v2, v4", |l| 2.0 * axis(l) as f32 + f32::from(u8::from(value(l) < 0.0)));
     f32s("v_cubema_f32 v6, v0, v2, v4", |l| 2.0 * value(l));
     f32s("v_cubesc_f32 v6, v0, v2, v4", |l| match (axis(l), value(l) < 0.0) {
         (0, true) => l.cf(),

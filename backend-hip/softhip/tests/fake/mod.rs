@@ -1,4 +1,5 @@
 //! A scheduler with kernels written in Rust.
+#![allow(clippy::unwrap_used, reason = "a test's equipment fails the test")]
 
 use std::sync::Arc;
 
@@ -43,7 +44,11 @@ impl Execute for Kernel {
                 instruction: "global_load_dword".into(),
                 source: None,
             };
-            Box::new(Report::new(Problem::Access { segment: Segment::Global, fault: fault.fault }).at(code).by(place))
+            Box::new(
+                Report::new(Problem::Access { segment: Segment::Global, fault: fault.fault })
+                    .at(code)
+                    .by(place),
+            )
         };
         memory.load(&mut group, &access, &mut values).map_err(fail)?;
         values[0].iter_mut().for_each(|value| *value *= 2);

@@ -1,5 +1,6 @@
 //! A host program in a few words: the HIP calls of the software device, bound to a device of the test's own.
 #![allow(unsafe_code, reason = "HIP is a C interface")]
+#![allow(clippy::unwrap_used, reason = "a test's equipment fails the test")]
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use std::ffi::{CString, c_void};
@@ -221,7 +222,9 @@ impl Hip {
         let _site = CallSite::here();
         let Launch { grid: [gx, gy, gz], block: [bx, by, bz], lds, stream } = launch;
         // SAFETY: the callers build both lists as HIP describes them.
-        unsafe { (self.api.module_launch_kernel)(function, gx, gy, gz, bx, by, bz, lds, stream, params, extra) }
+        unsafe {
+            (self.api.module_launch_kernel)(function, gx, gy, gz, bx, by, bz, lds, stream, params, extra)
+        }
     }
 }
 

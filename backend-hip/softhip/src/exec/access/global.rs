@@ -103,7 +103,7 @@ const fn line_span(address: u64, bytes: u32) -> [u64; 2] {
     [address / LINE, address.wrapping_add(bytes as u64 - 1) / LINE]
 }
 
-/// Counts lines that ascend with the lanes; `None` if they do not.
+/// Counts lines that ascend with the lanes, less than 4 GiB apart; `None` if they do not.
 struct Lines<'a> {
     addresses: &'a [u64; WAVE],
     bytes: u32,
@@ -113,16 +113,22 @@ impl Job for Lines<'_> {
     type Out = Option<u64>;
     #[inline(always)]
     fn run(self) -> Option<u64> {
-        let spans = self.addresses.map(|address| line_span(address, self.bytes));
-        let mut lines = 1 + u64::from(spans[0][0] != spans[0][1]);
+        // Relative to the first lane's line, in words that are half as wide.
+        let start = self.addresses[0] & !(LINE - 1);
+        let far = self.addresses.iter().fold(0, |far, address| far | (address.wrapping_sub(start) >> 31));
+        let first: [u32; WAVE] =
+            self.addresses.map(|address| address.wrapping_sub(start) as u32 / LINE as u32);
+        let last: [u32; WAVE] = self
+            .addresses
+            .map(|address| (address.wrapping_sub(start) as u32).wrapping_add(self.bytes - 1) / LINE as u32);
+        let mut lines = 1 + u32::from(first[0] != last[0]);
         let mut descends = 0;
         for lane in 1..WAVE {
-            let ([first, last], [_, before]) = (spans[lane], spans[lane - 1]);
-            descends |= u64::from(first < before);
-            lines += u64::from(first != before) + u64::from(last != first);
+            descends |= u32::from(first[lane] < last[lane - 1]);
+            lines += u32::from(first[lane] != last[lane - 1]) + u32::from(last[lane] != first[lane]);
         }
         // Lanes that repeat an access of two lines descend, too, and are counted by sorting.
-        (descends == 0).then_some(lines)
+        (far == 0 && descends == 0).then_some(lines.into())
     }
 }
 

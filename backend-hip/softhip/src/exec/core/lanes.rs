@@ -100,6 +100,10 @@ impl Job for Commit<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
+        if self.exec == u64::MAX {
+            *self.to = *self.from;
+            return;
+        }
         let write = expand(self.exec);
         for ((to, from), write) in self.to.iter_mut().zip(self.from).zip(write) {
             *to = (from & write) | (*to & !write);
@@ -110,11 +114,7 @@ impl Job for Commit<'_> {
 /// Writes the active lanes of one register.
 #[inline]
 pub(in crate::exec) fn commit(to: &mut Lanes, from: &Lanes, exec: u64) {
-    if exec == u64::MAX {
-        *to = *from;
-    } else {
-        widest(Commit { to, from, exec });
-    }
+    widest(Commit { to, from, exec });
 }
 
 /// Evaluates `$f` for every lane and writes the active lanes of the register, or pair, at `$slot`.

@@ -16,7 +16,7 @@ pub(in crate::exec) trait Job {
 }
 
 /// Runs `job` with the widest vectors there are.
-#[inline]
+#[inline(always)]
 pub(in crate::exec) fn widest<J: Job>(job: J) -> J::Out {
     #[cfg(target_arch = "x86_64")]
     {
@@ -30,6 +30,12 @@ pub(in crate::exec) fn widest<J: Job>(job: J) -> J::Out {
             return unsafe { avx2(job) };
         }
     }
+    baseline(job)
+}
+
+/// Runs `job` with the vectors that every machine of the target has.
+#[inline(never)]
+fn baseline<J: Job>(job: J) -> J::Out {
     job.run()
 }
 

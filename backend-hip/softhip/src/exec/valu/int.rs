@@ -51,13 +51,10 @@ const fn bfe_u32(value: u32, at: u32, width: u32) -> u32 {
 }
 
 const fn bfe_i32(value: i32, at: u32, width: u32) -> i32 {
-    let width = width & 31;
-    if width == 0 {
-        return 0;
-    }
-    let spare = 32 - width;
-    // Bits above the sign are copies of it.
-    ((value >> (at & 31)) << spare) >> spare
+    // Bits above the sign are copies of it. No early return: lane loops become vectors.
+    let spare = width.wrapping_neg() & 31;
+    let field = ((value >> (at & 31)) << spare) >> spare;
+    if width.is_multiple_of(32) { 0 } else { field }
 }
 
 fn lerp(a: [u8; 4], b: [u8; 4], round: [u8; 4]) -> [u8; 4] {

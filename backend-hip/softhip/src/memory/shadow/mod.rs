@@ -1,0 +1,179 @@
+//! Who touched which byte during the current launch: the race detector between workgroups.
+//!
+//! Each block of 64 bytes has a record: the launch and the *actor* that touched it first, and masks of the
+//! bytes which that actor read and wrote. An actor is a workgroup between two of its own synchronisations by
+//! atomics ([`Group`]). What further actors do to other bytes of the block, and all atomics, go to a list, so
+//! attribution is exact to the byte. Bytes that a second workgroup reads move to the mask `shared`: any later
+//! write to them by anyone is a race, and thousands of readers cost nothing.
+//!
+//! A race is two accesses to one byte by different workgroups, at least one a plain write (or one plain and
+//! one atomic), with no order between them. Launches do not overlap, so a record of an earlier launch is
+//! stale and counts as empty; order between launches is the scheduler's business.
+//!
+//! Records of one page of 4 KiB are updated under the page's spin lock, once per wave access and page. An
+//! access whose bits are all recorded already needs no lock: whatever conflicts with it later sees them.
+
+mod record;
+mod recorder;
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use bytemuck::allocation::try_zeroed_slice_box;
+
+use super::blocks::BLOCK;
+use super::cells::index;
+use super::fault::{AccessKind, RaceSide};
+use super::group::{Group, Order};
+use record::{
+    HEADER, LISTED, List, PackedPc, READ, RECORD, Record, SHARED, Slot, Touch, WRITTEN, same_launch,
+};
+pub(super) use recorder::Recorder;
+
+/// Blocks per lock.
+const PAGE_BLOCKS: u64 = 64;
+
+/// The races of one allocation.
+#[derive(Debug)]
+pub(super) struct Shadow {
+    locks: Box<[AtomicU32]>,
+    /// The last launch that touched each page.
+    pages: Box<[AtomicU32]>,
+    records: Box<[AtomicU64]>,
+    /// Per block, where its first actor last read and wrote it, see [`PackedPc`].
+    pcs: Box<[AtomicU32]>,
+    list: Mutex<List>,
+}
+
+/// A race that an access completes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Conflict {
+    /// Offset of the first byte in conflict.
+    pub(super) offset: u64,
+    pub(super) other: RaceSide,
+}
+
+impl Shadow {
+    pub(super) fn empty() -> Self {
+        Self {
+            locks: Box::default(),
+            pages: Box::default(),
+            records: Box::default(),
+            pcs: Box::default(),
+            list: Mutex::default(),
+        }
+    }
+
+    /// For `len` bytes. The records cost memory only once they are used.
+    pub(super) fn new(len: u64) -> Option<Self> {
+        let blocks = usize::try_from(len.div_ceil(BLOCK)).ok()?;
+        let pages = blocks.div_ceil(index(PAGE_BLOCKS));
+        Some(Self {
+            locks: try_zeroed_slice_box(pages).ok()?,
+            pages: try_zeroed_slice_box(pages).ok()?,
+            records: try_zeroed_slice_box(blocks.checked_mul(RECORD)?).ok()?,
+            pcs: try_zeroed_slice_box(blocks).ok()?,
+            list: Mutex::default(),
+        })
+    }
+
+    /// Records accesses of `group`, block by block. Blocks of one page should be neighbours.
+    #[inline]
+    pub(super) fn recorder<'a>(
+        &'a self,
+        order: &'a Order,
+        group: &'a mut Group,
+        kind: AccessKind,
+        pc: u32,
+    ) -> Recorder<'a> {
+        Recorder::new(self, order, group, kind, pc)
+    }
+
+    /// The block has been touched by more than one actor in this launch, or is about to be, or has atomics.
+    #[cold]
+    fn record_shared(
+        &self,
+        order: &Order,
+        group: &Group,
+        slot: Slot<'_>,
+        touch: Touch,
+    ) -> Result<(), Conflict> {
+        let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        if list.launch != order.launch() {
+            list.launch = order.launch();
+            list.blocks.clear();
+        }
+        let pcs = &self.pcs[index(touch.block)];
+        if !same_launch(slot.get(HEADER), Slot::header(order.launch(), 0)) {
+            slot.restart(Slot::header(order.launch(), group.actor()));
+            pcs.store(u32::MAX, Ordering::Relaxed);
+        }
+        let first = slot.first(pcs);
+        let others = list.blocks.get(&touch.block).map_or(&[][..], Vec::as_slice);
+        let at = |mask: u64| touch.block * BLOCK + u64::from(mask.trailing_zeros());
+        let (mut read_elsewhere, mut changed) = (0, 0);
+        for record in std::iter::once(&first).chain(others) {
+            changed |= record.written | record.atomic;
+            if order.same_group(record.actor, group) {
+                continue;
+            }
+            read_elsewhere |= record.read;
+            if let Some((mask, access)) = record.conflict(touch)
+                && !order.precedes(record.actor, group)
+            {
+                let workgroup = Some(order.group_of(record.actor));
+                let other = RaceSide { access, workgroup, pc: PackedPc::find(record.pcs, access) };
+                return Err(Conflict { offset: at(mask), other });
+            }
+        }
+        let shared = slot.get(SHARED);
+        if touch.kind != AccessKind::Read && shared & touch.mask != 0 && !group.has_synchronised() {
+            let other = RaceSide { access: AccessKind::Read, workgroup: None, pc: None };
+            return Err(Conflict { offset: at(shared & touch.mask), other });
+        }
+
+        let mut rest = touch;
+        if touch.kind == AccessKind::Read {
+            // What somebody wrote stays with its records: a later reader must be compared with the writer.
+            let common = read_elsewhere & touch.mask & !changed;
+            slot.put(SHARED, shared | common);
+            rest.mask &= !common;
+        } else {
+            slot.put(SHARED, shared & !touch.mask);
+        }
+        if rest.mask != 0 {
+            let records = list.blocks.entry(touch.block).or_default();
+            match records.iter_mut().find(|record| record.actor == group.actor()) {
+                Some(record) => record.add(rest),
+                None => records.push(Record::new(group.actor(), rest)),
+            }
+            slot.put(HEADER, slot.get(HEADER) | LISTED);
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with the block and the masks (read, written or atomic) of every block that `launch` touched.
+    pub(super) fn touched(&self, launch: u32, mut each: impl FnMut(u64, u64, u64)) {
+        let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+        let pages = self.records.as_chunks::<RECORD>().0.chunks(index(PAGE_BLOCKS));
+        for ((page, last), records) in (0u64..).zip(&self.pages).zip(pages) {
+            if last.load(Ordering::Relaxed) != launch {
+                continue;
+            }
+            for (block, words) in (page * PAGE_BLOCKS..).zip(records) {
+                let slot = Slot(words);
+                if !same_launch(slot.get(HEADER), Slot::header(launch, 0)) {
+                    continue;
+                }
+                let (mut read, mut written) = (slot.get(READ), slot.get(WRITTEN));
+                if slot.get(HEADER) & LISTED != 0 {
+                    for record in list.blocks.get(&block).into_iter().flatten() {
+                        read |= record.read;
+                        written |= record.written | record.atomic;
+                    }
+                }
+                each(block, read, written);
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Recording the accesses of one wave instruction.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::record::{HEADER, PackedPc, READ, RECORD, SHARED, Slot, Touch, WRITTEN, same_launch};
+use super::{Conflict, PAGE_BLOCKS, Shadow};
+use crate::memory::cells::index;
+use crate::memory::fault::AccessKind;
+use crate::memory::group::{Group, Order};
+
+/// Records the blocks that one access touches.
+pub(in crate::memory) struct Recorder<'a> {
+    shadow: &'a Shadow,
+    records: &'a [[AtomicU64; RECORD]],
+    order: &'a Order,
+    group: &'a mut Group,
+    kind: AccessKind,
+    pc: PackedPc,
+    /// Header of a block that this actor alone has touched.
+    mine: u64,
+    /// The mask of such a block that the access adds to.
+    own: usize,
+    /// The page whose lock is held; `u64::MAX` at first.
+    page: u64,
+    lock: Option<PageLock<'a>>,
+    conflict: Option<Conflict>,
+}
+
+impl<'a> Recorder<'a> {
+    #[inline]
+    pub(super) fn new(
+        shadow: &'a Shadow,
+        order: &'a Order,
+        group: &'a mut Group,
+        kind: AccessKind,
+        pc: u32,
+    ) -> Self {
+        let mine = Slot::header(order.launch(), group.actor());
+        Self {
+            shadow,
+            records: shadow.records.as_chunks::<RECORD>().0,
+            order,
+            group,
+            kind,
+            pc: PackedPc::new(kind, pc),
+            mine,
+            own: if kind == AccessKind::Read { READ } else { WRITTEN },
+            page: u64::MAX,
+            lock: None,
+            conflict: None,
+        }
+    }
+
+    /// Records that the bytes `mask` of `block` are touched. After a conflict nothing more is recorded.
+    #[inline]
+    pub(in crate::memory) fn touch(&mut self, block: u64, mask: u64) {
+        let slot = Slot(&self.records[index(block)]);
+        // Is everything about the access recorded already: by this actor, or as bytes that many read?
+        let header = slot.get(HEADER);
+        let reads = self.kind == AccessKind::Read;
+        if header == self.mine && slot.get(self.own) & mask == mask {
+            if reads || (self.kind == AccessKind::Write && slot.get(SHARED) & mask == 0) {
+                return;
+            }
+        } else if reads && same_launch(header, self.mine) && slot.get(SHARED) & mask == mask {
+            return;
+        }
+        self.touch_anew(slot, block, mask);
+    }
+
+    #[inline]
+    fn touch_anew(&mut self, slot: Slot<'_>, block: u64, mask: u64) {
+        if block / PAGE_BLOCKS != self.page {
+            self.enter(block / PAGE_BLOCKS);
+        }
+        let header = slot.get(HEADER);
+        if self.kind != AccessKind::Atomic {
+            let pcs = &self.shadow.pcs[index(block)];
+            if !same_launch(header, self.mine) {
+                slot.restart(self.mine);
+                slot.put(self.own, mask);
+                pcs.store(self.pc.put_into(u32::MAX), Ordering::Relaxed);
+                return;
+            }
+            if header == self.mine && slot.get(SHARED) & mask == 0 {
+                slot.put(self.own, slot.get(self.own) | mask);
+                pcs.store(self.pc.put_into(pcs.load(Ordering::Relaxed)), Ordering::Relaxed);
+                return;
+            }
+        }
+        self.touch_shared(slot, Touch { kind: self.kind, block, mask, pc: self.pc });
+    }
+
+    /// Takes the lock of a page, and gives back that of the page before.
+    #[inline(never)]
+    fn enter(&mut self, page: u64) {
+        self.lock = None;
+        self.lock = Some(PageLock::acquire(&self.shadow.locks[index(page)]));
+        self.page = page;
+        self.shadow.pages[index(page)].store(self.order.launch(), Ordering::Relaxed);
+        self.group.note_plain(self.kind);
+    }
+
+    #[cold]
+    fn touch_shared(&mut self, slot: Slot<'_>, touch: Touch) {
+        if self.conflict.is_none() {
+            self.conflict = self.shadow.record_shared(self.order, self.group, slot, touch).err();
+        }
+    }
+
+    /// The first conflict of all that was touched.
+    #[inline]
+    pub(in crate::memory) fn finish(self) -> Result<(), Conflict> {
+        self.conflict.map_or(Ok(()), Err)
+    }
+}
+
+/// A page's lock, held.
+struct PageLock<'a>(&'a AtomicU32);
+
+impl<'a> PageLock<'a> {
+    #[inline]
+    fn acquire(lock: &'a AtomicU32) -> Self {
+        let mut spins = 0u32;
+        while lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            spins += 1;
+            if spins.is_multiple_of(64) {
+                std::thread::yield_now();
+            } else {
+                std::hint::spin_loop();
+            }
+        }
+        Self(lock)
+    }
+}
+
+impl Drop for PageLock<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.store(0, Ordering::Release);
+    }
+}
