@@ -65,8 +65,12 @@ fn a_healthy_op_conforms_and_the_reports_say_so() {
 fn a_broken_op_is_shown_shrunk_kept_and_run_first_next_time() {
     let folder = tempfile::tempdir().unwrap();
     let backend = "mutant:rms-norm-eps-missing";
-    let run =
-        || assay(folder.path(), &["check", "rms_norm/ bounded seed=6433", "--backend", backend, "--json", "r.json"]);
+    let run = || {
+        assay(
+            folder.path(),
+            &["check", "rms_norm/ bounded seed=6433", "--backend", backend, "--json", "r.json"],
+        )
+    };
     let output = run();
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -92,11 +96,11 @@ fn a_random_failure_shrinks_to_a_minimal_shape() {
     let folder = tempfile::tempdir().unwrap();
     let arguments = [
         "check",
-        "matmul bounded",
+        "matmul/ f16/bounded",
         "--backend",
         "mutant:matmul-bias-ignored",
         "--cases",
-        "30",
+        "8",
         "--json",
         "r.json",
     ];
@@ -142,7 +146,18 @@ fn a_hang_costs_one_case() {
 fn killing_a_worker_in_the_middle_of_a_sweep_loses_at_most_its_case() {
     let folder = tempfile::tempdir().unwrap();
     let mut sweep = Command::new(env!("CARGO_BIN_EXE_assay"))
-        .args(["check", "attention/ bounded", "--backend", "cpu", "--shard", "1/4", "--jobs", "1", "--json", "r.json"])
+        .args([
+            "check",
+            "attention/ bounded",
+            "--backend",
+            "cpu",
+            "--shard",
+            "1/4",
+            "--jobs",
+            "1",
+            "--json",
+            "r.json",
+        ])
         .current_dir(folder.path())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::null())
@@ -181,14 +196,8 @@ fn an_expected_failure_passes_the_sweep_and_an_unexpected_pass_fails_it() {
         .unwrap();
     };
     let run = |backend: &str| {
-        let arguments = [
-            "check",
-            "add/ n=31, rows=5 exact",
-            "--backend",
-            backend,
-            "--expectations",
-            "e.toml",
-        ];
+        let arguments =
+            ["check", "add/ n=31, rows=5 exact", "--backend", backend, "--expectations", "e.toml"];
         assay(folder.path(), &arguments).status.code()
     };
     list("add/cpu");

@@ -1,7 +1,7 @@
 //! A software HIP device: it runs gfx942 code objects on the CPU with every access checked.
 //!
 //! It is a memory checker, an initialisation checker, a race checker and a launch checker for AMD GPU code, and
-//! needs neither a GPU nor ROCm. It is *checked emulation*: what runs on it has not run on silicon.
+//! needs neither a GPU nor AMD's runtime. It is *checked emulation*: what runs on it has not run on silicon.
 //!
 //! | module | what is there |
 //! |---|---|
