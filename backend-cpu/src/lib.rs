@@ -1,6 +1,6 @@
 //! CPU backends of Assay.
 //!
-//! * [`reference`]: plain f64 arithmetic, one readable file per op, no `unsafe`. It is the oracle: for each output
+//! * [`mod@reference`]: plain f64 arithmetic, one readable file per op, no `unsafe`. It is the oracle: for each output
 //!   element it knows the value and what the error of a correct implementation scales with.
 //! * [`fast`]: f32 on all cores, written independently of the reference.
 //! * [`host`]: what every backend in host memory shares: buffers, streams, copies. Work is done when a call returns.

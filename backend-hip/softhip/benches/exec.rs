@@ -92,7 +92,7 @@ fn speed(criterion: &mut Criterion) {
                         run().expect("the kernel is right");
                     }
                     match (threads, processor.zip(processor_time())) {
-                        (1, Some((start, end))) => end - start,
+                        (1, Some((start, end))) => end.saturating_sub(start),
                         _ => clock.elapsed(),
                     }
                 });

@@ -327,7 +327,7 @@ fn wide_integer_operations_agree_with_the_host() {
 fn floating_point_operations_agree_with_the_host() {
     let n = 128;
     let device = Device::load("arithmetic");
-    let value = |v: &u32| (f64::from(*v) / 4294967296.0 * 40.0 - 20.0) as f32;
+    let value = |v: &u32| (f64::from(*v) / 4_294_967_296.0 * 40.0 - 20.0) as f32;
     let x: Vec<f32> = numbers(n, 14).iter().map(value).collect();
     let y: Vec<f32> = numbers(n, 15).iter().map(value).collect();
     let (dx, dy, out) = (device.upload(&x), device.upload(&y), device.buffer(4 * 20 * n));

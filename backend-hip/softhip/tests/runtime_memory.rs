@@ -1,5 +1,8 @@
 //! Device memory: what each access reads and writes, and which faults each wrong one gets.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::needless_range_loop, reason = "a lane is an index into every register of a wave")]
+
 use softhip::memory::{
     AccessKind, Addresses, AllocationKind, Checks, FaultKind, Lanes, LaunchMemory, Memory, MemoryError, Side,
     Site, WAVE, WaveAccess,

@@ -7,6 +7,7 @@ use softhip::report::{
     CodePlace, HostCall, LaunchProblem, LdsFault, LdsProblem, Problem, Report, Segment, ThreadPlace,
 };
 
+#[expect(clippy::unnecessary_box_returns, reason = "a report holds it boxed")]
 fn allocation() -> Box<AllocationInfo> {
     Box::new(AllocationInfo {
         base: 0x5_0000_0000,

@@ -171,7 +171,7 @@ impl<'a> Worker<'a> {
 
 /// The interpreter's loop.
 pub(super) fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
-    let turn = TURN.min(budget.saturating_sub(c.wave.executed) + 1);
+    let turn = TURN.min(budget.saturating_sub(c.wave.executed).saturating_add(1));
     for executed in 1..=turn {
         let Some(u) = c.program.uop(c.wave.pc) else {
             c.wave.executed += executed;

@@ -287,13 +287,7 @@ fn directions_meet_the_faces_of_a_cube() {
     // The face by the axis of the largest coordinate, and by the sign.
     let axis = |l: &Lane| {
         let size = [l.af().abs(), l.bf().abs(), l.cf().abs()];
-        if size[2] >= size[0] && size[2] >= size[1] {
-            2
-        } else if size[1] >= size[0] {
-            1
-        } else {
-            0
-        }
+        if size[2] >= size[0] && size[2] >= size[1] { 2 } else { usize::from(size[1] >= size[0]) }
     };
     let value = |l: &Lane| [l.af(), l.bf(), l.cf()][axis(l)];
     f32s("v_cubeid_f32 v6, v0, v2, v4", |l| 2.0 * axis(l) as f32 + f32::from(u8::from(value(l) < 0.0)));
