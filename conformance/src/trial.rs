@@ -300,7 +300,7 @@ fn describe(name: &str, verdict: &Verdict) -> String {
     let Verdict { compared, outside, worst, rms_share } = verdict;
     match (worst, rms_share) {
         (Some(w), _) if *outside > 0 => format!(
-            "'{name}'{:?}: got {}, want {}, bound {:.3e}, {:.1} ulp, {:.3e} of the budget; {outside} of {compared} outside",
+            "'{name}'{:?}: got {}, want {}, bound {:.3e}, {:.1} ulp, {:.4} times the budget; {outside} of {compared} outside",
             w.index, w.got, w.want, w.bound, w.ulps, w.share
         ),
         (_, Some(share)) => {

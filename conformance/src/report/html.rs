@@ -9,8 +9,11 @@ use super::{Group, Sweep, Totals, rerun};
 use crate::name::CaseName;
 use crate::outcome::{CaseResult, Outcome};
 
-/// Failures that the page shows in full.
-const SHOWN: usize = 200;
+/// Failures that the page shows at once; the next ones open on demand.
+const SHOWN: usize = 10;
+
+/// Failures that the page holds at all.
+const HELD: usize = 300;
 
 /// Columns of a histogram: shares of the budget from below 10^-6 to above 1, two to a decade.
 const BINS: usize = 13;
@@ -80,13 +83,18 @@ fn failures(sweep: &Sweep) -> String {
     // A failing case that was made smaller says most; it comes first.
     let (small, rest): (Vec<_>, Vec<_>) =
         sweep.failures().partition(|result| sweep.smaller(&result.name).is_some());
-    let mut text = String::from("<h2>Failures</h2>\n");
-    for result in small.into_iter().chain(rest).take(SHOWN) {
-        text.push_str(&failure(sweep, result));
+    let all: Vec<_> = small.into_iter().chain(rest).collect();
+    let section = |results: &[&CaseResult]| results.iter().map(|r| failure(sweep, r)).collect::<String>();
+    let (first, more) = all.split_at(SHOWN.min(all.len()));
+    let held = &more[..more.len().min(HELD)];
+    let mut text = format!("<h2>Failures</h2>\n{}", section(first));
+    if !held.is_empty() {
+        let _ =
+            writeln!(text, "<details><summary>{} more</summary>\n{}</details>", held.len(), section(held));
     }
-    let more = sweep.failures().count().saturating_sub(SHOWN);
-    if more > 0 {
-        let _ = writeln!(text, "<p class=\"note\">and {more} more; --json has all of them</p>");
+    if more.len() > held.len() {
+        let beyond = more.len() - held.len();
+        let _ = writeln!(text, "<p class=\"note\">and {beyond} that only --json has</p>");
     }
     text
 }
