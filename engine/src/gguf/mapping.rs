@@ -16,10 +16,10 @@ pub(super) fn map(path: &Path) -> io::Result<Mmap> {
     if file.metadata()?.is_dir() {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, want a GGUF file"));
     }
+    #[expect(unsafe_code, reason = "a file mapping is outside what the compiler can check")]
     // SAFETY: the map is read-only and private to this process's view, so no Rust code can write
     // through it; that no other process changes the file meanwhile is the documented duty of
     // whoever opens a model. Bytes have no invalid values, and all reads are bounds-checked.
-    #[expect(unsafe_code, reason = "a file mapping is outside what the compiler can check")]
     unsafe {
         Mmap::map(&file)
     }
