@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use backend_cpu::fast::Threads;
+use backend_cpu::fast::{Fast, Threads};
 use backend_cpu::fence::{Fence, FenceError};
 use backend_cpu::host::{Compute, Host};
-use backend_cpu::reference::Exact;
+use backend_cpu::reference::{Exact, Reference};
 use clap::ValueEnum;
 use kernels::{Backend, DeviceError};
 
@@ -94,35 +94,64 @@ impl fmt::Display for Guard {
     }
 }
 
+/// Work for any backend.
+pub trait Job {
+    /// What comes of it.
+    type Answer;
+
+    /// Does it on `backend`.
+    fn run<B: Backend + 'static>(self, backend: B) -> Self::Answer;
+}
+
+/// Does `job` on the backend called `name`; `threads` is for those that have a choice, 0 meaning one per core.
+pub fn on_backend<J: Job>(name: &str, threads: usize, job: J) -> Result<J::Answer, OpenError> {
+    match name {
+        "ref" => Ok(job.run(Reference::default())),
+        "cpu" => Ok(job.run(Fast::with_threads(threads))),
+        _ => Err(OpenError::Unknown { name: name.into() }),
+    }
+}
+
 /// Opens the backend called `name`, as a target. `mutant:NAME` is a mutant of the zoo.
 pub fn open(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
-    match name {
-        "ref" => host::<Exact>(name, guard),
-        "cpu" => host::<Threads>(name, guard),
-        _ => match name.strip_prefix("mutant:").and_then(zoo::find) {
-            Some(_) if guard.fence().is_some() => Err(unfenced(name, guard)),
-            Some(mutant) => opened(name, Subject::new(mutant)),
-            None => Err(OpenError::Unknown { name: name.into() }),
-        },
+    if let Some(fence) = guard.fence() {
+        return match name {
+            "ref" => fenced::<Exact>(name, guard, fence),
+            "cpu" => fenced::<Threads>(name, guard, fence),
+            _ => Err(unfenced(name, guard)),
+        };
+    }
+    match name.strip_prefix("mutant:").and_then(zoo::find) {
+        Some(mutant) => opened(name, Subject::new(mutant)),
+        None => on_backend(name, 0, AsTarget { name, guard })?,
     }
 }
 
-/// A backend in host memory, which can be fenced.
-fn host<C: Compute + Default + 'static>(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
+/// Makes a target of a backend.
+struct AsTarget<'n> {
+    name: &'n str,
+    guard: Guard,
+}
+
+impl Job for AsTarget<'_> {
+    type Answer = Result<Box<dyn Target>, OpenError>;
+
+    fn run<B: Backend + 'static>(self, backend: B) -> Self::Answer {
+        match self.guard {
+            Guard::Canaries => opened(self.name, Guards::new(backend)),
+            Guard::Off | Guard::FenceAfter | Guard::FenceBefore => opened(self.name, Bare::new(backend)),
+        }
+    }
+}
+
+/// A backend in host memory, each buffer against an unmapped page.
+fn fenced<C: Compute + Default + 'static>(
+    name: &str,
+    guard: Guard,
+    fence: Fence,
+) -> Result<Box<dyn Target>, OpenError> {
     let refused = |e: FenceError| OpenError::NoFence { name: name.into(), guard, why: e.to_string() };
-    match guard.fence() {
-        Some(fence) => opened(name, Bare::new(Host::with_fence(C::default(), fence).map_err(refused)?)),
-        None => target(name, Host::new(C::default()), guard),
-    }
-}
-
-/// A backend of which nothing is known about its memory.
-fn target<D: Backend + 'static>(name: &str, backend: D, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
-    match guard {
-        Guard::Canaries => opened(name, Guards::new(backend)),
-        Guard::Off => opened(name, Bare::new(backend)),
-        Guard::FenceAfter | Guard::FenceBefore => Err(unfenced(name, guard)),
-    }
+    opened(name, Bare::new(Host::with_fence(C::default(), fence).map_err(refused)?))
 }
 
 fn opened<T: Target + 'static>(

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use conformance::backends::{Job, on_backend};
 use engine::kv_cache::KvCache;
 use engine::model::{Batch, Model, Step};
 use engine::safetensors_file::SafetensorsFile;
@@ -9,7 +10,6 @@ use engine::taps::NoTaps;
 use kernels::Backend;
 
 use super::model::{ModelArgs, ModelFile, parse_ids};
-use super::on_backend::{Job, on_backend};
 use super::{End, Trouble, print};
 
 /// Rows of logits that are held at a time.
@@ -56,7 +56,7 @@ impl Logits {
         if ids.is_empty() {
             return Err(Trouble::Input("the prompt has no tokens".into()));
         }
-        on_backend(&self.model.backend, self.model.threads, Write { args: &self, file: &file, ids: &ids })?;
+        on_backend(&self.model.backend, self.model.threads, Write { args: &self, file: &file, ids: &ids })??;
         print(&format!("{}: {} x {} logits\n", self.out.display(), ids.len(), file.config.vocab_size));
         Ok(End::Well)
     }
@@ -69,9 +69,9 @@ struct Write<'a> {
 }
 
 impl Job for Write<'_> {
-    type Answer = ();
+    type Answer = Result<(), Trouble>;
 
-    fn run<B: Backend>(self, backend: B) -> Result<(), Trouble> {
+    fn run<B: Backend + 'static>(self, backend: B) -> Result<(), Trouble> {
         let Write { args, file, ids } = self;
         let failed = |e: std::io::Error| Trouble::Input(format!("{}: {e}", args.out.display()));
         let mut out = SafetensorsFile::create(&args.out).map_err(failed)?;

@@ -8,7 +8,6 @@ mod inspect;
 mod list;
 mod logits;
 mod model;
-mod on_backend;
 mod perplexity;
 mod progress;
 mod run;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use conformance::backends::{Job, on_backend};
 use kernels::Backend;
 
 use super::logits::for_each_chunk;
 use super::model::{ModelArgs, ModelFile, read_text};
-use super::on_backend::{Job, on_backend};
 use super::progress::Progress;
 use super::{End, Trouble, print};
 
@@ -47,7 +47,7 @@ impl Perplexity {
         let window = self.ctx.map_or(file.config.context_length.min(512), |ctx| ctx as usize).max(2);
         let begin = Instant::now();
         let job = Measure { args: &self, file: &file, ids: &ids, window };
-        let losses = on_backend(&self.model.backend, self.model.threads, job)?;
+        let losses = on_backend(&self.model.backend, self.model.threads, job)??;
         let seconds = begin.elapsed().as_secs_f64();
 
         let count = losses.len() as f64;
@@ -92,9 +92,9 @@ struct Measure<'a> {
 
 impl Job for Measure<'_> {
     /// `−ln p` of each predicted token.
-    type Answer = Vec<f64>;
+    type Answer = Result<Vec<f64>, Trouble>;
 
-    fn run<B: Backend>(self, backend: B) -> Result<Vec<f64>, Trouble> {
+    fn run<B: Backend + 'static>(self, backend: B) -> Result<Vec<f64>, Trouble> {
         let Measure { args, file, ids, window } = self;
         let (mut model, mut cache) = args.model.load(backend, file, window.min(ids.len()))?;
         let chunk = args.model.chunk_or(CHUNK);

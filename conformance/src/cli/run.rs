@@ -4,6 +4,7 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use conformance::backends::{Job, on_backend};
 use engine::chat::{ChatTemplate, Message};
 use engine::generate::{GenerateOptions, Generation, generate};
 use engine::kv_cache::KvCache;
@@ -15,7 +16,6 @@ use kernels::{Backend, Identity};
 use serde_json::json;
 
 use super::model::{ModelArgs, ModelFile, read_text};
-use super::on_backend::{Job, on_backend};
 use super::{End, Trouble, print};
 
 /// Tokens of a prompt that run together.
@@ -146,7 +146,7 @@ impl Run {
         let template =
             self.input.chat.then(|| ChatTemplate::from_metadata(file.gguf.metadata(), &file.tokenizer));
         let job = Talk { args: &self, file: &file, template: template.transpose()?, sampler, text };
-        on_backend(&self.model.backend, self.model.threads, job)?;
+        on_backend(&self.model.backend, self.model.threads, job)??;
         Ok(End::Well)
     }
 
@@ -175,9 +175,9 @@ struct Talk<'a> {
 }
 
 impl Job for Talk<'_> {
-    type Answer = ();
+    type Answer = Result<(), Trouble>;
 
-    fn run<B: Backend>(mut self, backend: B) -> Result<(), Trouble> {
+    fn run<B: Backend + 'static>(mut self, backend: B) -> Result<(), Trouble> {
         let identity = backend.identity();
         let mut taps = match (&self.args.tap_out, &self.args.tap) {
             (Some(path), selection) => Some(TapFile::create(path, selection.clone().unwrap_or_default())?),
