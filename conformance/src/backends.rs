@@ -6,8 +6,12 @@ use backend_cpu::fast::{Fast, Threads};
 use backend_cpu::fence::{Fence, FenceError};
 use backend_cpu::host::{Compute, Host};
 use backend_cpu::reference::{Exact, Reference};
+use backend_hip::audit::AuditOptions;
+use backend_hip::objects::Objects;
+use backend_hip::{HipBackend, Options};
 use clap::ValueEnum;
 use kernels::{Backend, DeviceError};
+use softhip::sched::Policy;
 
 use crate::target::{Bare, Guards, Target};
 use crate::zoo;
@@ -23,9 +27,13 @@ pub struct Known {
 }
 
 /// All of them, in the order of tables and reports.
-pub const KNOWN: [Known; 2] = [
+pub const KNOWN: [Known; 3] = [
     Known { name: "ref", about: "f64 reference on the CPU, the oracle itself" },
     Known { name: "cpu", about: "threaded f32 on the CPU" },
+    Known {
+        name: "soft",
+        about: "HIP kernels on the software device; soft-deferred and soft-random for other schedules",
+    },
 ];
 
 /// A backend that cannot be had.
@@ -44,6 +52,14 @@ pub enum OpenError {
         name: String,
         /// What it said.
         source: DeviceError,
+    },
+    /// Its log cannot be written.
+    #[error("backend '{name}': the log of copies to the host: {error}")]
+    Log {
+        /// The name.
+        name: String,
+        /// Why not.
+        error: std::io::Error,
     },
     /// Its buffers cannot be fenced.
     #[error("backend '{name}' cannot be run with --guard {guard}: {why}")]
@@ -108,8 +124,36 @@ pub fn on_backend<J: Job>(name: &str, threads: usize, job: J) -> Result<J::Answe
     match name {
         "ref" => Ok(job.run(Reference::default())),
         "cpu" => Ok(job.run(Fast::with_threads(threads))),
-        _ => Err(OpenError::Unknown { name: name.into() }),
+        _ => match schedule(name) {
+            Some(policy) => Ok(job.run(software(name, policy)?)),
+            None => Err(OpenError::Unknown { name: name.into() }),
+        },
     }
+}
+
+/// Seed of the software device: of its addresses, and of a random schedule.
+const SEED: u64 = 1;
+
+/// The schedule that a name of the software device asks for.
+fn schedule(name: &str) -> Option<Policy> {
+    match name {
+        "soft" => Some(Policy::Eager),
+        "soft-deferred" => Some(Policy::Deferred),
+        "soft-random" => Some(Policy::Random(SEED)),
+        _ => None,
+    }
+}
+
+/// HIP kernels on a software device of their own. The log of copies is what the environment asks for.
+fn software(name: &str, policy: Policy) -> Result<HipBackend, OpenError> {
+    let device = softhip::control::Options { seed: SEED, policy, ..softhip::control::Options::default() };
+    let audit = AuditOptions::from_env(|variable| std::env::var(variable).ok());
+    let objects = match std::env::var_os("ASSAY_HIP_OBJECTS") {
+        Some(folder) => Objects::in_folder(folder.into()),
+        None => Objects::default(),
+    };
+    HipBackend::software(device, Options { audit, objects, ..Options::default() })
+        .map_err(|error| OpenError::Log { name: name.into(), error })
 }
 
 /// Opens the backend called `name`, as a target. `mutant:NAME` is a mutant of the zoo.

@@ -1,0 +1,140 @@
+//! HIP's functions, and what each call's status means.
+//!
+//! The same table serves the real runtime and the software device; nothing above this file knows which one it is.
+//! Every status is checked at once. A call that has nobody to tell (in a `drop`) *parks* its error, and the next
+//! synchronisation hands it out.
+#![expect(
+    unsafe_code,
+    reason = "HIP is a C interface; `Api::call` is the only place where its functions are reached"
+)]
+
+use std::ffi::{CStr, CString, c_void};
+use std::panic::Location;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kernels::DeviceError;
+use softhip::api::HipApi;
+use softhip::control::SoftDevice;
+
+/// `hipErrorOutOfMemory`.
+pub const OUT_OF_MEMORY: i32 = 2;
+/// Codes that mean "no device": `hipErrorNoDevice`, `hipErrorInvalidDevice`.
+pub const NO_DEVICE: [i32; 2] = [100, 101];
+/// Codes after which a context answers nothing else: illegal address, time-out, assertion, launch failure.
+const FAULTS: [i32; 4] = [700, 702, 710, 719];
+
+/// A handle of the runtime: a stream, an event, a module, a function. The host never follows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Handle(pub *mut c_void);
+
+// SAFETY: HIP's handles may be used from any thread.
+unsafe impl Send for Handle {}
+// SAFETY: and from several at once.
+unsafe impl Sync for Handle {}
+
+/// A runtime: its functions, and errors that nobody has been told yet.
+#[derive(Debug)]
+pub struct Api {
+    table: HipApi,
+    /// The software device that the calls act on, if it is one.
+    software: Option<Arc<SoftDevice>>,
+    parked: Mutex<Option<DeviceError>>,
+}
+
+impl Api {
+    /// A software device.
+    pub fn software(device: Arc<SoftDevice>) -> Self {
+        Api { table: softhip::api::table(), software: Some(device), parked: Mutex::default() }
+    }
+
+    /// The software device, if it is one.
+    pub const fn software_device(&self) -> Option<&Arc<SoftDevice>> {
+        self.software.as_ref()
+    }
+
+    /// Calls a function of the table and checks its status.
+    #[track_caller]
+    pub(crate) fn call(&self, name: &'static str, f: impl FnOnce(&HipApi) -> i32) -> Result<(), DeviceError> {
+        match self.status(f) {
+            0 => Ok(()),
+            code => Err(self.error(name, code)),
+        }
+    }
+
+    /// Calls a function of the table, on this device, and returns its status.
+    #[track_caller]
+    pub(crate) fn status(&self, f: impl FnOnce(&HipApi) -> i32) -> i32 {
+        let _bound = self.software.as_ref().map(SoftDevice::bind);
+        self.set_call_site(Location::caller());
+        f(&self.table)
+    }
+
+    /// Tells the software device which line of host code a call comes from. The real runtime has no use for it.
+    fn set_call_site(&self, site: &Location<'_>) {
+        if self.software.is_some()
+            && let Ok(file) = CString::new(site.file())
+        {
+            // SAFETY: the string is valid and terminated, and copied by the callee.
+            unsafe { (self.table.set_call_site)(file.as_ptr(), site.line()) };
+        }
+    }
+
+    /// What a failed call means.
+    pub(crate) fn error(&self, call: &'static str, code: i32) -> DeviceError {
+        if FAULTS.contains(&code) {
+            return self.finding().unwrap_or_else(|| {
+                DeviceError::Fault(format!(
+                    "{call} reports {code} ({}): a kernel or a copy before it faulted",
+                    self.name(code)
+                ))
+            });
+        }
+        // A refused launch or copy of the software device says why in its report.
+        match self.finding() {
+            Some(DeviceError::Fault(report)) => {
+                DeviceError::Fault(format!("{call} failed with {code} ({}): {report}", self.name(code)))
+            }
+            _ => DeviceError::Runtime { call, code, name: self.name(code) },
+        }
+    }
+
+    /// The runtime's name of a code.
+    fn name(&self, code: i32) -> String {
+        // SAFETY: the function takes any number.
+        let name = unsafe { (self.table.get_error_name)(code) };
+        if name.is_null() {
+            return "unknown".into();
+        }
+        // SAFETY: the runtime's names are static and terminated.
+        unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
+    }
+
+    /// The first finding of the software device's checkers that has not been taken yet.
+    pub(crate) fn finding(&self) -> Option<DeviceError> {
+        let device = self.software.as_ref()?;
+        let reports = device.reports();
+        let first = reports.first()?;
+        let more = match reports.len() - 1 {
+            0 => String::new(),
+            n => format!("\n(and {n} more)"),
+        };
+        Some(DeviceError::Fault(format!("{first}{more}")))
+    }
+
+    /// Keeps an error that arose where nobody could be told.
+    pub(crate) fn park(&self, error: DeviceError) {
+        self.parked().get_or_insert(error);
+    }
+
+    /// An error that was kept, or a finding of the checkers.
+    pub(crate) fn settle(&self) -> Result<(), DeviceError> {
+        match self.parked().take().or_else(|| self.finding()) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    fn parked(&self) -> std::sync::MutexGuard<'_, Option<DeviceError>> {
+        self.parked.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

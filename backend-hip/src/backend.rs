@@ -1,0 +1,150 @@
+//! [`HipBackend`]: the contract, on any runtime.
+
+use std::io;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kernels::{
+    Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Place, Support, Tag,
+    Valid,
+};
+use softhip::control::{Options as SoftOptions, SoftDevice};
+use softhip::sched::Policy;
+
+use crate::api::Api;
+use crate::audit::{Audit, AuditOptions};
+use crate::memory::DeviceBuffer;
+use crate::module::Modules;
+use crate::objects::Objects;
+use crate::ops::{self, Queue};
+use crate::readback::HipReadback;
+use crate::stream::{HipEvent, HipStream};
+use crate::upload::Uploads;
+
+/// How a backend runs.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Synchronise after every op, so that the first failing op is the culprit and not the next checked call.
+    pub sync_per_op: bool,
+    /// The log of copies to the host.
+    pub audit: AuditOptions,
+    /// The device code.
+    pub objects: Objects,
+}
+
+/// Ops as HIP kernels.
+#[derive(Debug)]
+pub struct HipBackend {
+    api: Arc<Api>,
+    identity: Identity,
+    modules: Modules,
+    uploads: Mutex<Uploads>,
+    audit: Arc<Audit>,
+    sync_per_op: bool,
+}
+
+impl HipBackend {
+    /// The backend on a software device of its own. Fails where the log of copies cannot be made.
+    pub fn software(device: SoftOptions, options: Options) -> io::Result<Self> {
+        Self::on_software(Arc::new(SoftDevice::new(device)), options)
+    }
+
+    /// The backend on a given software device.
+    pub fn on_software(device: Arc<SoftDevice>, options: Options) -> io::Result<Self> {
+        let (name, schedule) = match device.options().policy {
+            Policy::Eager => ("soft", "eager"),
+            Policy::Deferred => ("soft-deferred", "deferred"),
+            Policy::Random(_) => ("soft-random", "random"),
+        };
+        let device_name = format!("softhip gfx942, {schedule} schedule (software device, not silicon)");
+        let identity = Identity { name, device: device_name, place: Place::Software };
+        let api = Arc::new(Api::software(device));
+        Ok(HipBackend {
+            identity,
+            modules: Modules::new(&api, options.objects),
+            uploads: Mutex::default(),
+            audit: Arc::new(Audit::new(options.audit)?),
+            sync_per_op: options.sync_per_op,
+            api,
+        })
+    }
+
+    /// The software device, if it runs on one.
+    pub fn software_device(&self) -> Option<&Arc<SoftDevice>> {
+        self.api.software_device()
+    }
+}
+
+impl Backend for HipBackend {
+    type Buffer = DeviceBuffer;
+    type Stream = HipStream;
+    type Event = HipEvent;
+    type Pending = HipReadback;
+
+    fn identity(&self) -> Identity {
+        self.identity.clone()
+    }
+
+    fn numerics(&self, op: &OpForm) -> Numerics {
+        ops::numerics(op)
+    }
+
+    fn supports(&self, op: &OpForm) -> Support {
+        ops::supports(op)
+    }
+
+    fn alloc(&self, bytes: usize, label: &str) -> Result<DeviceBuffer, DeviceError> {
+        DeviceBuffer::new(&self.api, bytes, label)
+    }
+
+    fn adopt(&self, _: &HostMemory, _: &str) -> Result<Adoption<DeviceBuffer>, DeviceError> {
+        Ok(Adoption::NeedsCopy)
+    }
+
+    fn stream(&self) -> Result<HipStream, DeviceError> {
+        HipStream::new(&self.api)
+    }
+
+    fn record(&self, stream: &HipStream) -> Result<HipEvent, DeviceError> {
+        HipEvent::record(&self.api, stream)
+    }
+
+    fn wait_event(&self, stream: &HipStream, event: &HipEvent) -> Result<(), DeviceError> {
+        event.holds_back(stream)
+    }
+
+    fn synchronize(&self, stream: &HipStream) -> Result<(), DeviceError> {
+        stream.synchronize()
+    }
+
+    fn write(
+        &self,
+        stream: &HipStream,
+        to: &mut DeviceBuffer,
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        let (end, len) = (offset.saturating_add(bytes.len()), to.len());
+        if end > len {
+            let label = to.label().into();
+            return Err(DeviceError::Extent { call: "write", label, start: offset, end, len });
+        }
+        let mut uploads = self.uploads.lock().unwrap_or_else(PoisonError::into_inner);
+        uploads.copy(&self.api, stream, to, offset, bytes)
+    }
+
+    fn read_bytes(
+        &self,
+        stream: &HipStream,
+        from: &DeviceBuffer,
+        range: Range<usize>,
+        tag: Tag<'_>,
+    ) -> Result<HipReadback, DeviceError> {
+        HipReadback::start(&self.api, &self.audit, stream, from, range, tag)
+    }
+
+    fn launch(&self, stream: &HipStream, op: Valid<Op<'_, DeviceBuffer>>) -> Result<(), DeviceError> {
+        ops::launch(Queue { modules: &self.modules, stream }, op)?;
+        if self.sync_per_op { stream.synchronize() } else { Ok(()) }
+    }
+}

@@ -1,0 +1,200 @@
+//! A launch: arguments by name, checked against what the code object says about its kernel.
+#![expect(unsafe_code, reason = "arguments cross to the runtime as pointers")]
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+
+use kernels::DeviceError;
+use softhip::object::ArgumentKind;
+
+use crate::module::Function;
+use crate::stream::HipStream;
+
+/// A launch that does not fit its kernel: a mistake of the host code, found before the device sees it.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// Not as many arguments as the kernel takes.
+    #[error("kernel {kernel} takes {want} arguments, {got} are given")]
+    Count {
+        /// Kernel.
+        kernel: String,
+        /// Arguments of the kernel.
+        want: usize,
+        /// Arguments given.
+        got: usize,
+    },
+    /// An argument of another name, size or kind.
+    #[error("argument {index} of kernel {kernel} is {want}, given is {got}")]
+    Argument {
+        /// Kernel.
+        kernel: String,
+        /// Which one, from 0.
+        index: usize,
+        /// Name, bytes and kind that the kernel has.
+        want: String,
+        /// Name, bytes and kind given.
+        got: String,
+    },
+    /// A block or a grid that the kernel does not allow.
+    #[error("kernel {kernel}: {what} is {got}, the limit is {limit}")]
+    Shape {
+        /// Kernel.
+        kernel: String,
+        /// What is too large, or zero.
+        what: &'static str,
+        /// The number.
+        got: u64,
+        /// The largest.
+        limit: u64,
+    },
+}
+
+/// An argument's value, with its name in the kernel's source.
+#[derive(Clone, Copy, Debug)]
+struct Argument {
+    name: &'static str,
+    /// Little-endian, as many bytes as `size` says.
+    bytes: [u8; 8],
+    size: u32,
+    kind: &'static str,
+}
+
+/// A launch in the making.
+#[derive(Debug)]
+#[must_use = "a launch that is not run does nothing"]
+pub struct Launch {
+    function: Function,
+    grid: [u32; 3],
+    block: u32,
+    dynamic_lds: u32,
+    arguments: Vec<Argument>,
+    /// A dimension that does not fit what HIP takes.
+    unfit: Option<LaunchError>,
+}
+
+/// Most blocks in the first dimension; the others have 65535.
+const GRID: [u64; 3] = [(1 << 31) - 1, 65535, 65535];
+
+impl Launch {
+    /// A launch of one block of one wave without arguments.
+    pub(crate) fn new(function: Function) -> Self {
+        let block = function.kernel.wavefront_size;
+        Launch { function, grid: [1; 3], block, dynamic_lds: 0, arguments: Vec::new(), unfit: None }
+    }
+
+    /// Blocks in each dimension.
+    pub fn grid(mut self, blocks: [usize; 3]) -> Self {
+        for (axis, (&got, limit)) in blocks.iter().zip(GRID).enumerate() {
+            match u32::try_from(got) {
+                Ok(fits) if fits > 0 && u64::from(fits) <= limit => self.grid[axis] = fits,
+                _ => {
+                    self.unfit.get_or_insert(LaunchError::Shape {
+                        kernel: self.function.kernel.name.clone(),
+                        what: ["the grid in x", "the grid in y", "the grid in z"][axis],
+                        got: got as u64,
+                        limit,
+                    });
+                }
+            }
+        }
+        self
+    }
+
+    /// Threads of a block.
+    pub const fn block(mut self, threads: u32) -> Self {
+        self.block = threads;
+        self
+    }
+
+    /// Bytes of LDS beyond what the kernel declares.
+    pub const fn dynamic_lds(mut self, bytes: u32) -> Self {
+        self.dynamic_lds = bytes;
+        self
+    }
+
+    /// A device address.
+    pub fn pointer(self, name: &'static str, address: u64) -> Self {
+        self.argument(name, address.to_le_bytes(), 8, "global_buffer")
+    }
+
+    /// A count or an index.
+    pub fn u32(mut self, name: &'static str, value: usize) -> Self {
+        let limit = u64::from(u32::MAX);
+        if value as u64 > limit {
+            let kernel = self.function.kernel.name.clone();
+            self.unfit.get_or_insert(LaunchError::Shape { kernel, what: name, got: value as u64, limit });
+        }
+        self.argument(name, (value as u64).to_le_bytes(), 4, "by_value")
+    }
+
+    /// A stride or a size.
+    pub fn u64(self, name: &'static str, value: usize) -> Self {
+        self.argument(name, (value as u64).to_le_bytes(), 8, "by_value")
+    }
+
+    /// A number.
+    pub fn f32(self, name: &'static str, value: f32) -> Self {
+        self.argument(name, u64::from(value.to_bits()).to_le_bytes(), 4, "by_value")
+    }
+
+    fn argument(mut self, name: &'static str, bytes: [u8; 8], size: u32, kind: &'static str) -> Self {
+        self.arguments.push(Argument { name, bytes, size, kind });
+        self
+    }
+
+    /// Checks the launch and gives it to `stream`.
+    #[track_caller]
+    pub fn run(mut self, stream: &HipStream) -> Result<(), DeviceError> {
+        if let Err(error) = self.check() {
+            return Err(DeviceError::Fault(format!("launch refused: {error}")));
+        }
+        let mut pointers: Vec<*mut c_void> =
+            self.arguments.iter_mut().map(|argument| argument.bytes.as_mut_ptr().cast()).collect();
+        let ([x, y, z], block, lds) = (self.grid, self.block, self.dynamic_lds);
+        let (raw, parameters) = (self.function.raw.0, pointers.as_mut_ptr());
+        // SAFETY: one pointer per argument, each valid for the argument's size (`check`), read before the call returns.
+        self.function.api.call("hipModuleLaunchKernel", |hip| unsafe {
+            (hip.module_launch_kernel)(raw, x, y, z, block, 1, 1, lds, stream.raw(), parameters, null_mut())
+        })
+    }
+
+    /// Everything that the code object knows about its kernel, against what is given.
+    fn check(&self) -> Result<(), LaunchError> {
+        if let Some(error) = &self.unfit {
+            return Err(error.clone());
+        }
+        let kernel = &*self.function.kernel;
+        let name = || kernel.name.clone();
+        let want: Vec<_> = kernel.explicit_arguments().collect();
+        if want.len() != self.arguments.len() {
+            return Err(LaunchError::Count { kernel: name(), want: want.len(), got: self.arguments.len() });
+        }
+        for (index, (want, got)) in want.into_iter().zip(&self.arguments).enumerate() {
+            let kind = want.kind.to_string();
+            let named = want.name.as_deref().is_none_or(|name| name == got.name);
+            if !named || want.size != got.size || kind != got.kind {
+                let known = want.name.as_deref().unwrap_or("unnamed");
+                return Err(LaunchError::Argument {
+                    kernel: name(),
+                    index,
+                    want: format!("'{known}' ({} bytes, {kind})", want.size),
+                    got: format!("'{}' ({} bytes, {})", got.name, got.size, got.kind),
+                });
+            }
+            debug_assert!(matches!(want.kind, ArgumentKind::ByValue | ArgumentKind::GlobalBuffer));
+        }
+        let limit = u64::from(kernel.max_flat_workgroup_size);
+        let got = u64::from(self.block);
+        if got == 0 || got > limit {
+            return Err(LaunchError::Shape { kernel: name(), what: "the block", got, limit });
+        }
+        let (got, limit) = (u64::from(kernel.lds_size) + u64::from(self.dynamic_lds), LDS_BYTES);
+        if got > limit {
+            return Err(LaunchError::Shape { kernel: name(), what: "LDS", got, limit });
+        }
+        Ok(())
+    }
+}
+
+/// LDS of a workgroup on every AMD GPU so far.
+const LDS_BYTES: u64 = 64 << 10;

@@ -1,0 +1,28 @@
+//! The HIP backend: ops as kernels on an AMD GPU, or on the software HIP device.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | [`backend`] | [`HipBackend`]: the contract |
+//! | [`api`] | HIP's functions as a table, every status checked; errors without an addressee are parked |
+//! | `memory`, `stream` | handles for device and pinned memory, streams and events |
+//! | `module`, [`launch`] | code objects; a launch whose arguments are checked against its object |
+//! | `upload`, [`readback`], [`audit`] | copies to the device; copies to the host, and their log |
+//! | [`objects`] | the device code that comes with the program |
+//! | `ops` | one file per op: kernel, shape, arguments |
+
+pub mod api;
+pub mod audit;
+pub mod backend;
+pub mod launch;
+mod memory;
+mod module;
+pub mod objects;
+mod ops;
+pub mod readback;
+mod stream;
+mod upload;
+
+pub use backend::{HipBackend, Options};
+pub use memory::DeviceBuffer;
+pub use module::Function;
+pub use stream::{HipEvent, HipStream};

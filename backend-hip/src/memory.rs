@@ -1,0 +1,154 @@
+//! Device memory and pinned host memory, as handles that free what they hold.
+#![expect(
+    unsafe_code,
+    reason = "the runtime writes addresses through pointers, and pinned memory is the runtime's"
+)]
+
+use std::ffi::c_void;
+use std::ptr::{NonNull, null_mut};
+use std::sync::Arc;
+
+use kernels::{Buffer, DeviceError};
+
+use crate::api::{Api, OUT_OF_MEMORY};
+
+/// Memory of the device.
+#[derive(Debug)]
+pub struct DeviceBuffer {
+    api: Arc<Api>,
+    /// 0 for an allocation of no bytes.
+    address: u64,
+    len: usize,
+    label: String,
+}
+
+impl DeviceBuffer {
+    /// Allocates `len` bytes with unspecified content.
+    #[track_caller]
+    pub(crate) fn new(api: &Arc<Api>, len: usize, label: &str) -> Result<Self, DeviceError> {
+        let mut pointer = null_mut();
+        if len > 0 {
+            // SAFETY: `pointer` is a valid destination.
+            match api.status(|hip| unsafe { (hip.malloc)(&raw mut pointer, len) }) {
+                0 => {}
+                OUT_OF_MEMORY => {
+                    let available = free_bytes(api);
+                    return Err(DeviceError::OutOfMemory { label: label.into(), requested: len, available });
+                }
+                code => return Err(api.error("hipMalloc", code)),
+            }
+        }
+        let address = pointer.addr() as u64;
+        if let Some(device) = api.software_device() {
+            device.label(address, label);
+        }
+        Ok(DeviceBuffer { api: Arc::clone(api), address, len, label: label.into() })
+    }
+
+    /// Where byte `offset` lies on the device.
+    pub(crate) const fn address(&self, offset: usize) -> u64 {
+        self.address + offset as u64
+    }
+}
+
+impl Buffer for DeviceBuffer {
+    fn len(&self) -> usize {
+        self.len
+    }
+
+    fn label(&self) -> &str {
+        &self.label
+    }
+}
+
+impl Drop for DeviceBuffer {
+    fn drop(&mut self) {
+        if self.address != 0 {
+            let pointer = device_pointer(self.address);
+            // SAFETY: the address came from `hipMalloc` and is freed once; the call waits for work that uses it.
+            if let Err(error) = self.api.call("hipFree", |hip| unsafe { (hip.free)(pointer) }) {
+                self.api.park(error);
+            }
+        }
+    }
+}
+
+/// An address as HIP's functions take it. The host never follows it.
+pub(crate) fn device_pointer(address: u64) -> *mut c_void {
+    std::ptr::without_provenance_mut(usize::try_from(address).unwrap_or(usize::MAX))
+}
+
+/// Bytes of the device that are free, 0 where it does not answer.
+fn free_bytes(api: &Api) -> usize {
+    let (mut free, mut total) = (0, 0);
+    // SAFETY: both are valid destinations.
+    match api.status(|hip| unsafe { (hip.mem_get_info)(&raw mut free, &raw mut total) }) {
+        0 => free,
+        _ => 0,
+    }
+}
+
+/// Host memory that the device can copy from and to while the host goes on.
+#[derive(Debug)]
+pub(crate) struct Pinned {
+    api: Arc<Api>,
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the memory belongs to the handle alone and is not tied to a thread.
+unsafe impl Send for Pinned {}
+
+impl Pinned {
+    /// Allocates `len` bytes, set to 0.
+    pub fn new(api: &Arc<Api>, len: usize) -> Result<Self, DeviceError> {
+        let len = len.max(1);
+        let mut pointer = null_mut();
+        // SAFETY: `pointer` is a valid destination.
+        let status = api.status(|hip| unsafe { (hip.host_malloc)(&raw mut pointer, len, 0) });
+        match (status, NonNull::new(pointer.cast())) {
+            (0, Some(start)) => {
+                // SAFETY: the allocation has `len` bytes.
+                unsafe { start.write_bytes(0, len) };
+                Ok(Pinned { api: Arc::clone(api), start, len })
+            }
+            (0 | OUT_OF_MEMORY, _) => {
+                let label = "pinned host memory".into();
+                Err(DeviceError::OutOfMemory { label, requested: len, available: 0 })
+            }
+            (code, _) => Err(api.error("hipHostMalloc", code)),
+        }
+    }
+
+    /// Where it begins, for a copy.
+    pub fn pointer(&self) -> *mut c_void {
+        self.start.as_ptr().cast()
+    }
+
+    /// Bytes there are.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The bytes. No copy may be writing to them.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the allocation has `len` initialised bytes; callers have waited for copies.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+
+    /// The bytes, to change. No copy may be reading or writing them.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `bytes`, and the handle is held exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        let pointer = self.pointer();
+        // SAFETY: the pointer came from `hipHostMalloc` and is freed once; the call waits for copies that use it.
+        if let Err(error) = self.api.call("hipHostFree", |hip| unsafe { (hip.host_free)(pointer) }) {
+            self.api.park(error);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The host's side of each op: which kernel, which launch shape, which arguments.
+
+mod rms_norm;
+
+use kernels::{Depth, DeviceError, Layout, Numerics, Op, OpForm, Stem, Support, Valid, View};
+
+use crate::launch::Launch;
+use crate::memory::DeviceBuffer;
+use crate::module::Modules;
+use crate::stream::HipStream;
+
+/// Where an op is launched.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Queue<'q> {
+    pub modules: &'q Modules,
+    pub stream: &'q HipStream,
+}
+
+impl Queue<'_> {
+    /// A launch of kernel `name` of the object of `stem`.
+    fn kernel(&self, stem: Stem, name: &str) -> Result<Launch, DeviceError> {
+        Ok(Launch::new(self.modules.function(stem.name(), name)?))
+    }
+}
+
+/// Address of a tensor's first element.
+fn address(view: View<'_, DeviceBuffer>) -> u64 {
+    view.buffer.address(view.layout.offset())
+}
+
+/// Starts `op`.
+#[track_caller]
+pub(crate) fn launch(queue: Queue<'_>, op: Valid<Op<'_, DeviceBuffer>>) -> Result<(), DeviceError> {
+    match op.into_inner() {
+        Op::RmsNorm(op) => rms_norm::launch(queue, &op),
+        op => Err(DeviceError::Unsupported { op: op.stem().name(), reason: NOT_YET.into() }),
+    }
+}
+
+const NOT_YET: &str = "no HIP kernel";
+
+/// Whether the kernels take these operands.
+pub(crate) fn supports(form: &OpForm) -> Support {
+    if let Some((name, _, layout)) = form.operands.iter().find(|(.., layout)| too_long(layout)) {
+        return Support::No(format!("'{name}' {layout:?} has a dimension beyond 2^31 - 1"));
+    }
+    match form.stem {
+        Stem::RmsNorm => Support::Yes,
+        _ => Support::No(NOT_YET.into()),
+    }
+}
+
+/// Kernels count in 32 bits.
+fn too_long(layout: &Layout) -> bool {
+    layout.shape().iter().any(|&extent| i32::try_from(extent).is_err())
+}
+
+/// How the kernels compute.
+pub(crate) fn numerics(form: &OpForm) -> Numerics {
+    match form.stem {
+        Stem::RmsNorm => Numerics { depth: Depth::Lanes(rms_norm::BLOCK as usize), ..Numerics::F32 },
+        _ => Numerics::F32,
+    }
+}

@@ -1,0 +1,27 @@
+//! Launch of `rms_norm.hip`: one block per row.
+
+use kernels::ops::RmsNorm;
+use kernels::{DeviceError, Stem};
+
+use super::{Queue, address};
+use crate::memory::DeviceBuffer;
+
+/// Threads of a block. The sum has one lane per thread.
+pub const BLOCK: u32 = 256;
+
+#[track_caller]
+pub(super) fn launch(queue: Queue<'_>, op: &RmsNorm<'_, DeviceBuffer>) -> Result<(), DeviceError> {
+    let (x, out) = (op.x.view(&op.out), op.out.as_view());
+    queue
+        .kernel(Stem::RmsNorm, "rms_norm")?
+        .grid([out.layout.dim(0), 1, 1])
+        .block(BLOCK)
+        .pointer("x", address(x))
+        .pointer("weight", address(op.weight))
+        .pointer("out", address(out))
+        .u64("x_stride", x.layout.stride(0))
+        .u64("out_stride", out.layout.stride(0))
+        .u32("n", x.layout.dim(1))
+        .f32("eps", op.eps)
+        .run(queue.stream)
+}

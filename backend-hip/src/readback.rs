@@ -1,0 +1,79 @@
+//! Copies to the host. The bytes can be reached only by waiting for them.
+#![expect(unsafe_code, reason = "a copy is told its ends by pointers")]
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use kernels::{Buffer, DeviceError, Pending, Tag};
+
+use crate::api::Api;
+use crate::audit::{Audit, Copy};
+use crate::memory::{DeviceBuffer, Pinned, device_pointer};
+use crate::stream::HipStream;
+
+/// `hipMemcpyDeviceToHost`.
+const DEVICE_TO_HOST: i32 = 2;
+
+/// A copy that is under way.
+#[derive(Debug)]
+pub struct HipReadback {
+    stream: HipStream,
+    destination: Pinned,
+    audit: Arc<Audit>,
+    copy: Copy,
+}
+
+impl HipReadback {
+    /// Starts a copy of bytes `range` of `from`.
+    #[track_caller]
+    pub(crate) fn start(
+        api: &Arc<Api>,
+        audit: &Arc<Audit>,
+        stream: &HipStream,
+        from: &DeviceBuffer,
+        range: Range<usize>,
+        tag: Tag<'_>,
+    ) -> Result<Self, DeviceError> {
+        let (start, end, len) = (range.start, range.end, from.len());
+        if start > end || end > len {
+            let label = from.label().into();
+            return Err(DeviceError::Extent { call: "read", label, start, end, len });
+        }
+        let destination = Pinned::new(api, range.len())?;
+        let mut copy = Copy::new(tag);
+        copy.stream = stream.raw().addr();
+        copy.source = from.address(start);
+        copy.destination = destination.pointer().addr();
+        copy.offset = start;
+        copy.bytes = range.len();
+        copy.allocation = len;
+        if audit.synchronises() {
+            stream.synchronize()?;
+        }
+        audit.started(&mut copy);
+        let started = if range.is_empty() {
+            Ok(())
+        } else {
+            let (to, source) = (destination.pointer(), device_pointer(copy.source));
+            // SAFETY: the destination has room for the range and lives until the stream has been waited for.
+            api.call("hipMemcpyAsync", |hip| unsafe {
+                (hip.memcpy_async)(to, source, range.len(), DEVICE_TO_HOST, stream.raw())
+            })
+        };
+        if started.is_err() {
+            audit.ended(&copy, &started);
+        }
+        started?;
+        Ok(HipReadback { stream: stream.clone(), destination, audit: Arc::clone(audit), copy })
+    }
+}
+
+impl Pending for HipReadback {
+    #[track_caller]
+    fn wait(self) -> Result<Vec<u8>, DeviceError> {
+        let landed = self.stream.synchronize();
+        self.audit.ended(&self.copy, &landed);
+        landed?;
+        Ok(self.destination.bytes()[..self.copy.bytes].to_vec())
+    }
+}

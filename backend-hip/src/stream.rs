@@ -1,0 +1,103 @@
+//! Streams and events, as handles that destroy what they hold.
+#![expect(unsafe_code, reason = "the runtime's handles are pointers")]
+
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::Arc;
+
+use kernels::DeviceError;
+
+use crate::api::{Api, Handle};
+
+/// `hipEventDisableTiming`.
+const DISABLE_TIMING: u32 = 2;
+
+/// A queue of work.
+#[derive(Clone, Debug)]
+pub struct HipStream {
+    handle: Arc<StreamHandle>,
+}
+
+#[derive(Debug)]
+struct StreamHandle {
+    api: Arc<Api>,
+    raw: Handle,
+}
+
+impl HipStream {
+    pub(crate) fn new(api: &Arc<Api>) -> Result<Self, DeviceError> {
+        let mut raw = null_mut();
+        // SAFETY: `raw` is a valid destination.
+        api.call("hipStreamCreate", |hip| unsafe { (hip.stream_create)(&raw mut raw) })?;
+        Ok(HipStream { handle: Arc::new(StreamHandle { api: Arc::clone(api), raw: Handle(raw) }) })
+    }
+
+    /// As HIP's functions take it.
+    pub(crate) fn raw(&self) -> *mut c_void {
+        self.handle.raw.0
+    }
+
+    /// Waits for all work on it. An error of that work, one that was parked, or a finding of the checkers ends here.
+    #[track_caller]
+    pub(crate) fn synchronize(&self) -> Result<(), DeviceError> {
+        let api = &self.handle.api;
+        // SAFETY: the handle is live.
+        api.call("hipStreamSynchronize", |hip| unsafe { (hip.stream_synchronize)(self.raw()) })?;
+        api.settle()
+    }
+}
+
+impl Drop for StreamHandle {
+    fn drop(&mut self) {
+        // SAFETY: the handle is live and destroyed once.
+        let destroyed = self.api.call("hipStreamDestroy", |hip| unsafe { (hip.stream_destroy)(self.raw.0) });
+        if let Err(error) = destroyed {
+            self.api.park(error);
+        }
+    }
+}
+
+/// A point in a queue.
+#[derive(Debug)]
+pub struct HipEvent {
+    api: Arc<Api>,
+    raw: Handle,
+}
+
+impl HipEvent {
+    /// Marks the point that `stream` has reached.
+    pub(crate) fn record(api: &Arc<Api>, stream: &HipStream) -> Result<Self, DeviceError> {
+        let mut raw = null_mut();
+        // SAFETY: `raw` is a valid destination.
+        api.call("hipEventCreateWithFlags", |hip| unsafe {
+            (hip.event_create_with_flags)(&raw mut raw, DISABLE_TIMING)
+        })?;
+        let event = HipEvent { api: Arc::clone(api), raw: Handle(raw) };
+        // SAFETY: both handles are live.
+        api.call("hipEventRecord", |hip| unsafe { (hip.event_record)(event.raw.0, stream.raw()) })?;
+        Ok(event)
+    }
+
+    /// Lets later work on `stream` start only after this point.
+    pub(crate) fn holds_back(&self, stream: &HipStream) -> Result<(), DeviceError> {
+        // SAFETY: both handles are live.
+        self.api
+            .call("hipStreamWaitEvent", |hip| unsafe { (hip.stream_wait_event)(stream.raw(), self.raw.0, 0) })
+    }
+
+    /// Waits until the point has been passed.
+    pub(crate) fn wait(&self) -> Result<(), DeviceError> {
+        // SAFETY: the handle is live.
+        self.api.call("hipEventSynchronize", |hip| unsafe { (hip.event_synchronize)(self.raw.0) })
+    }
+}
+
+impl Drop for HipEvent {
+    fn drop(&mut self) {
+        // SAFETY: the handle is live and destroyed once.
+        if let Err(error) = self.api.call("hipEventDestroy", |hip| unsafe { (hip.event_destroy)(self.raw.0) })
+        {
+            self.api.park(error);
+        }
+    }
+}
