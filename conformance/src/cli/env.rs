@@ -3,7 +3,7 @@
 use super::Trouble;
 
 /// Every variable with one of [`PREFIXES`] that Assay reads, in its commands or in its tests.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "GCORE_D2H_AUDIT",
     "GCORE_D2H_AUDIT_LOG",
     "GRETA_D2H_DEBUG",
