@@ -47,6 +47,12 @@ impl Api {
         Api { table: softhip::api::table(), software: Some(device), parked: Mutex::default() }
     }
 
+    /// ROCm.
+    #[cfg(feature = "hip")]
+    pub fn rocm() -> Self {
+        Api { table: crate::rocm::table(), software: None, parked: Mutex::default() }
+    }
+
     /// The software device, if it is one.
     pub const fn software_device(&self) -> Option<&Arc<SoftDevice>> {
         self.software.as_ref()

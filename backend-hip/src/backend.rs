@@ -32,6 +32,18 @@ pub struct Options {
     pub objects: Objects,
 }
 
+/// Why the backend cannot be had on a GPU.
+#[cfg(feature = "hip")]
+#[derive(Debug, thiserror::Error)]
+pub enum OpenGpuError {
+    /// There is none.
+    #[error(transparent)]
+    Gpu(#[from] crate::gpu::NoGpu),
+    /// The log of copies cannot be made.
+    #[error("the log of copies to the host: {0}")]
+    Log(#[from] io::Error),
+}
+
 /// Ops as HIP kernels.
 #[derive(Debug)]
 pub struct HipBackend {
@@ -58,7 +70,11 @@ impl HipBackend {
         };
         let device_name = format!("softhip gfx942, {schedule} schedule (software device, not silicon)");
         let identity = Identity { name, device: device_name, place: Place::Software };
-        let api = Arc::new(Api::software(device));
+        Self::new(Api::software(device), identity, options)
+    }
+
+    fn new(api: Api, identity: Identity, options: Options) -> io::Result<Self> {
+        let api = Arc::new(api);
         Ok(HipBackend {
             identity,
             modules: Modules::new(&api, options.objects),
@@ -67,6 +83,20 @@ impl HipBackend {
             sync_per_op: options.sync_per_op,
             api,
         })
+    }
+
+    /// The backend on a GPU: the first one, or one whose name or architecture contains `wanted`. For a GPU other than a gfx942
+    /// the kernels are compiled when they are first used.
+    #[cfg(feature = "hip")]
+    pub fn gpu(wanted: Option<&str>, mut options: Options) -> Result<Self, OpenGpuError> {
+        let api = Api::rocm();
+        let gpu = crate::gpu::pick(&api, wanted)?;
+        if gpu.arch != "gfx942" {
+            let arch = gpu.arch.clone();
+            options.objects = Objects::new(move |stem| Ok(crate::hiprtc::object(stem, &arch)?.into()));
+        }
+        let device = format!("{} ({})", gpu.name, gpu.arch);
+        Ok(Self::new(api, Identity { name: "hip", device, place: Place::Gpu }, options)?)
     }
 
     /// The software device, if it runs on one.

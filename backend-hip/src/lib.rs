@@ -7,18 +7,25 @@
 //! | `memory`, `stream` | handles for device and pinned memory, streams and events |
 //! | `module`, [`launch`] | code objects; a launch whose arguments are checked against its object |
 //! | `upload`, [`readback`], [`audit`] | copies to the device; copies to the host, and their log |
+//! | `rocm`, `hiprtc` | with feature `hip`: the real runtime, and its compiler for GPUs that no object comes for |
 //! | [`objects`] | the device code that comes with the program |
 //! | `ops` | one file per op: kernel, shape, arguments |
 
 pub mod api;
 pub mod audit;
 pub mod backend;
+#[cfg(feature = "hip")]
+pub mod gpu;
+#[cfg(feature = "hip")]
+pub mod hiprtc;
 pub mod launch;
 mod memory;
 mod module;
 pub mod objects;
 mod ops;
 pub mod readback;
+#[cfg(feature = "hip")]
+mod rocm;
 mod stream;
 mod upload;
 

@@ -31,10 +31,10 @@ struct Module {
 
 impl Module {
     fn load(api: &Arc<Api>, stem: &str, image: &[u8]) -> Result<Self, DeviceError> {
-        let object = CodeObject::parse(image)
+        let object = CodeObject::read(image)
             .map_err(|error| DeviceError::Lost(format!("code object of '{stem}': {error}")))?;
         let mut raw = null_mut();
-        // SAFETY: `raw` is a valid destination; the image is a whole code object, which `parse` has checked.
+        // SAFETY: `raw` is a valid destination; the image is a whole code object, which `read` has checked.
         api.call("hipModuleLoadData", |hip| unsafe {
             (hip.module_load_data)(&raw mut raw, image.as_ptr().cast())
         })?;
@@ -78,10 +78,7 @@ impl Modules {
             return Ok(function.clone());
         }
         if !loaded.modules.contains_key(stem) {
-            let image = self
-                .source
-                .find(stem)
-                .ok_or_else(|| DeviceError::Lost(format!("no code object for '{stem}'")))?;
+            let image = self.source.find(stem).map_err(|error| DeviceError::Lost(error.to_string()))?;
             loaded.modules.insert(stem.into(), Arc::new(Module::load(&self.api, stem, &image)?));
         }
         let function = self.find(Arc::clone(&loaded.modules[stem]), stem, name)?;

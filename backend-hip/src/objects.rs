@@ -18,8 +18,19 @@ macro_rules! objects {
                 _ => None,
             }
         }
+
+        /// The source of a stem, which includes [`HEADERS`].
+        pub fn source(stem: &str) -> Option<&'static str> {
+            match stem {
+                $($stem => Some(include_str!(concat!("../../kernels/hip/", $stem, ".hip"))),)*
+                _ => None,
+            }
+        }
     };
 }
+
+/// Headers of the sources, by the names they are included under.
+pub const HEADERS: [(&str, &str); 1] = [("common.h", include_str!("../../kernels/hip/common.h"))];
 
 objects!("rms_norm");
 
@@ -27,23 +38,26 @@ objects!("rms_norm");
 #[derive(Clone)]
 pub struct Objects(Arc<Find>);
 
-type Find = dyn Fn(&str) -> Option<Cow<'static, [u8]>> + Send + Sync;
+/// An object, or why there is none.
+pub type Found = Result<Cow<'static, [u8]>, Box<dyn std::error::Error + Send + Sync>>;
+
+type Find = dyn Fn(&str) -> Found + Send + Sync;
 
 impl Objects {
     /// Those that `find` finds.
-    pub fn new(find: impl Fn(&str) -> Option<Cow<'static, [u8]>> + Send + Sync + 'static) -> Self {
+    pub fn new(find: impl Fn(&str) -> Found + Send + Sync + 'static) -> Self {
         Objects(Arc::new(find))
     }
 
     /// `STEM.hsaco` in `folder`, and where that is not there, the program's own.
     pub fn in_folder(folder: PathBuf) -> Self {
         Self::new(move |stem| match std::fs::read(folder.join(stem).with_extension("hsaco")) {
-            Ok(bytes) => Some(bytes.into()),
-            Err(_) => gfx942(stem).map(Cow::Borrowed),
+            Ok(bytes) => Ok(bytes.into()),
+            Err(_) => own(stem),
         })
     }
 
-    pub(crate) fn find(&self, stem: &str) -> Option<Cow<'static, [u8]>> {
+    pub(crate) fn find(&self, stem: &str) -> Found {
         (self.0)(stem)
     }
 }
@@ -51,8 +65,12 @@ impl Objects {
 impl Default for Objects {
     /// The program's own.
     fn default() -> Self {
-        Self::new(|stem| gfx942(stem).map(Cow::Borrowed))
+        Self::new(own)
     }
+}
+
+fn own(stem: &str) -> Found {
+    gfx942(stem).map(Cow::Borrowed).ok_or_else(|| format!("no code object for '{stem}'").into())
 }
 
 impl fmt::Debug for Objects {

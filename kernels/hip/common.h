@@ -29,7 +29,14 @@ typedef float f32x4 __attribute__((ext_vector_type(4)));
 typedef u32 u32x2 __attribute__((ext_vector_type(2)));
 typedef u32 u32x4 __attribute__((ext_vector_type(4)));
 
+// Lanes of a wave. Compilers before 16 and after 19 do not tell; then the family does.
+#if defined(__AMDGCN_WAVEFRONT_SIZE__)
 #define WAVE __AMDGCN_WAVEFRONT_SIZE__
+#elif defined(__GFX9__)
+#define WAVE 64
+#else
+#define WAVE 32
+#endif
 
 DEVICE u32 thread_x() { return __builtin_amdgcn_workitem_id_x(); }
 DEVICE u32 block_x() { return __builtin_amdgcn_workgroup_id_x(); }
@@ -37,7 +44,7 @@ DEVICE u32 block_y() { return __builtin_amdgcn_workgroup_id_y(); }
 DEVICE u32 block_z() { return __builtin_amdgcn_workgroup_id_z(); }
 DEVICE u32 wave_id() { return thread_x() / WAVE; }
 DEVICE u32 lane_id() {
-#if __AMDGCN_WAVEFRONT_SIZE__ == 64
+#if WAVE == 64
     return __builtin_amdgcn_mbcnt_hi(~0u, __builtin_amdgcn_mbcnt_lo(~0u, 0u));
 #else
     return __builtin_amdgcn_mbcnt_lo(~0u, 0u);

@@ -81,6 +81,15 @@ pub struct CodeObject {
 impl CodeObject {
     /// Reads a gfx942 code object.
     pub fn parse(bytes: &[u8]) -> Result<Self, ObjectError> {
+        let object = Self::read(bytes)?;
+        match object.target {
+            GFX942 => Ok(object),
+            found => Err(ObjectError::OtherGpu { found, wanted: GFX942 }),
+        }
+    }
+
+    /// Reads a code object for any AMD GPU: its metadata, for somebody else to run it.
+    pub fn read(bytes: &[u8]) -> Result<Self, ObjectError> {
         let elf = Elf::parse(bytes)?;
         let target = check_header(&elf)?;
         let image = Image::read(&elf)?;
@@ -155,11 +164,7 @@ fn check_header(elf: &Elf<'_>) -> Result<Target, ObjectError> {
     if abi != AMDGPU_HSA {
         return Err(ObjectError::NotHsa { abi });
     }
-    let target = Target::from_flags(header.e_flags(endian).0);
-    if target != GFX942 {
-        return Err(ObjectError::OtherGpu { found: target, wanted: GFX942 });
-    }
-    Ok(target)
+    Ok(Target::from_flags(header.e_flags(endian).0))
 }
 
 /// The metadata note's descriptor bytes.

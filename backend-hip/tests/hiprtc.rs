@@ -1,0 +1,31 @@
+//! ROCm's run-time compiler takes the kernel sources. Needs ROCm, not a GPU.
+#![cfg(feature = "hip")]
+
+use backend_hip::{hiprtc, objects};
+use softhip::object::CodeObject;
+
+/// An architecture that ROCm compilers since 5.2 know and that no object comes for.
+const ARCH: &str = "gfx90a";
+
+#[test]
+fn compiles_every_kernel_to_one_with_the_same_arguments() {
+    for stem in objects::STEMS {
+        let made = hiprtc::compile(stem, objects::source(stem).unwrap(), ARCH).unwrap();
+        let made = CodeObject::read(&made).unwrap();
+        assert_eq!(made.target().name(), Some(ARCH), "{stem}");
+        let own = CodeObject::read(objects::gfx942(stem).unwrap()).unwrap();
+        for kernel in own.kernels() {
+            let other = made.kernel(&kernel.name).unwrap_or_else(|| panic!("{stem} lacks {}", kernel.name));
+            let arguments = |kernel: &softhip::object::Kernel| {
+                kernel.explicit_arguments().map(|a| (a.offset, a.size, a.kind.clone())).collect::<Vec<_>>()
+            };
+            assert_eq!(arguments(kernel), arguments(other), "{}", kernel.name);
+        }
+    }
+}
+
+#[test]
+fn a_source_that_does_not_compile_is_an_error_with_its_name() {
+    let error = hiprtc::compile("broken", "this is no kernel", ARCH).unwrap_err().to_string();
+    assert!(error.contains("hiprtcCompileProgram of 'broken' for gfx90a failed"), "{error}");
+}
