@@ -6,7 +6,7 @@
 #![expect(unsafe_code, reason = "functions of a C library change their declared type")]
 #![expect(clippy::missing_transmute_annotations, reason = "the target types are those of the table's fields")]
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_void};
 use std::mem::transmute;
 
 use hip_sys::hiprt;
@@ -19,6 +19,19 @@ use softhip::api::HipApi;
 /// None is needed.
 unsafe extern "C" fn ignore_call_site(_: *const c_char, _: u32) {}
 
+/// `hipLaunchHostFunc` is not in HIP 5.2, which is to link too, and this backend has no use for it: `hipErrorNotSupported`.
+///
+/// # Safety
+///
+/// None is needed.
+unsafe extern "C" fn no_host_function(
+    _: *mut c_void,
+    _: Option<unsafe extern "C" fn(*mut c_void)>,
+    _: *mut c_void,
+) -> i32 {
+    801
+}
+
 /// Fills the table from the library's functions.
 macro_rules! table {
     ($($field:ident: $function:ident),* $(,)?) => {
@@ -28,6 +41,7 @@ macro_rules! table {
                 // a C enum is returned as an `int`.
                 $field: unsafe { transmute(hiprt::$function as *const ()) },
             )*
+            launch_host_func: no_host_function,
             set_call_site: ignore_call_site,
         }
     };
@@ -80,7 +94,6 @@ pub fn table() -> HipApi {
         stream_synchronize: hipStreamSynchronize,
         stream_query: hipStreamQuery,
         stream_wait_event: hipStreamWaitEvent,
-        launch_host_func: hipLaunchHostFunc,
         event_create: hipEventCreate,
         event_create_with_flags: hipEventCreateWithFlags,
         event_destroy: hipEventDestroy,

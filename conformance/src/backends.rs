@@ -1,6 +1,7 @@
 //! The backends of this machine, by name.
 
 use std::fmt;
+use std::path::PathBuf;
 
 use backend_cpu::fast::{Fast, Threads};
 use backend_cpu::fence::{Fence, FenceError};
@@ -27,20 +28,24 @@ pub struct Known {
 }
 
 /// All of them, in the order of tables and reports.
-pub const KNOWN: [Known; 3] = [
+pub const KNOWN: &[Known] = &[
     Known { name: "ref", about: "f64 reference on the CPU, the oracle itself" },
     Known { name: "cpu", about: "threaded f32 on the CPU" },
     Known {
         name: "soft",
         about: "HIP kernels on the software device; soft-deferred and soft-random for other schedules",
     },
+    #[cfg(feature = "hip")]
+    Known { name: "hip", about: "HIP kernels on an AMD GPU" },
 ];
 
 /// A backend that cannot be had.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No backend has that name.
-    #[error("unknown backend '{name}'; this program has {known}", known = KNOWN.map(|k| k.name).join(", "))]
+    #[error("unknown backend '{name}'; this program has {known}{without_hip}",
+        known = KNOWN.iter().map(|k| k.name).collect::<Vec<_>>().join(", "),
+        without_hip = if cfg!(feature = "hip") { "" } else { "; hip is in programs built with --features hip" })]
     Unknown {
         /// The name.
         name: String,
@@ -52,6 +57,12 @@ pub enum OpenError {
         name: String,
         /// What it said.
         source: DeviceError,
+    },
+    /// No GPU is there.
+    #[error("backend 'hip': {why}")]
+    NoGpu {
+        /// What is in the way.
+        why: String,
     },
     /// Its log cannot be written.
     #[error("backend '{name}': the log of copies to the host: {error}")]
@@ -119,13 +130,46 @@ pub trait Job {
     fn run<B: Backend + 'static>(self, backend: B) -> Self::Answer;
 }
 
-/// Does `job` on the backend called `name`; `threads` is for those that have a choice, 0 meaning one per core.
-pub fn on_backend<J: Job>(name: &str, threads: usize, job: J) -> Result<J::Answer, OpenError> {
+/// What a backend may be told besides its name.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Settings {
+    /// Threads of a backend on the CPU; one per core for 0.
+    pub threads: usize,
+    /// Part of the name or architecture of the GPU to use; the first one without it.
+    pub gpu: Option<String>,
+    /// HIP backends synchronise after every op.
+    pub sync_per_op: bool,
+    /// What HIP backends log about copies to the host.
+    pub audit: AuditOptions,
+    /// Folder with code objects that stand in for the program's own.
+    pub objects: Option<PathBuf>,
+}
+
+impl Settings {
+    /// As the environment asks.
+    pub fn from_env() -> Self {
+        Settings {
+            audit: AuditOptions::from_env(|variable| std::env::var(variable).ok()),
+            objects: std::env::var_os("ASSAY_HIP_OBJECTS").map(PathBuf::from),
+            ..Settings::default()
+        }
+    }
+
+    fn hip(&self) -> Options {
+        let objects = self.objects.clone().map_or_else(Objects::default, Objects::in_folder);
+        Options { sync_per_op: self.sync_per_op, audit: self.audit.clone(), objects }
+    }
+}
+
+/// Does `job` on the backend called `name`.
+pub fn on_backend<J: Job>(name: &str, settings: &Settings, job: J) -> Result<J::Answer, OpenError> {
     match name {
         "ref" => Ok(job.run(Reference::default())),
-        "cpu" => Ok(job.run(Fast::with_threads(threads))),
+        "cpu" => Ok(job.run(Fast::with_threads(settings.threads))),
+        #[cfg(feature = "hip")]
+        "hip" => Ok(job.run(gpu(settings)?)),
         _ => match schedule(name) {
-            Some(policy) => Ok(job.run(software(name, policy)?)),
+            Some(policy) => Ok(job.run(software(name, policy, settings)?)),
             None => Err(OpenError::Unknown { name: name.into() }),
         },
     }
@@ -144,16 +188,20 @@ fn schedule(name: &str) -> Option<Policy> {
     }
 }
 
-/// HIP kernels on a software device of their own. The log of copies is what the environment asks for.
-fn software(name: &str, policy: Policy) -> Result<HipBackend, OpenError> {
+/// HIP kernels on a software device of their own.
+fn software(name: &str, policy: Policy, settings: &Settings) -> Result<HipBackend, OpenError> {
     let device = softhip::control::Options { seed: SEED, policy, ..softhip::control::Options::default() };
-    let audit = AuditOptions::from_env(|variable| std::env::var(variable).ok());
-    let objects = match std::env::var_os("ASSAY_HIP_OBJECTS") {
-        Some(folder) => Objects::in_folder(folder.into()),
-        None => Objects::default(),
-    };
-    HipBackend::software(device, Options { audit, objects, ..Options::default() })
-        .map_err(|error| OpenError::Log { name: name.into(), error })
+    HipBackend::software(device, settings.hip()).map_err(|error| OpenError::Log { name: name.into(), error })
+}
+
+/// HIP kernels on a GPU.
+#[cfg(feature = "hip")]
+fn gpu(settings: &Settings) -> Result<HipBackend, OpenError> {
+    use backend_hip::backend::OpenGpuError;
+    HipBackend::gpu(settings.gpu.as_deref(), settings.hip()).map_err(|error| match error {
+        OpenGpuError::Log(error) => OpenError::Log { name: "hip".into(), error },
+        OpenGpuError::Gpu(missing) => OpenError::NoGpu { why: missing.to_string() },
+    })
 }
 
 /// Opens the backend called `name`, as a target. `mutant:NAME` is a mutant of the zoo.
@@ -167,7 +215,7 @@ pub fn open(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
     }
     match name.strip_prefix("mutant:").and_then(zoo::find) {
         Some(mutant) => opened(name, Subject::new(mutant)),
-        None => on_backend(name, 0, AsTarget { name, guard })?,
+        None => on_backend(name, &Settings::from_env(), AsTarget { name, guard })?,
     }
 }
 

@@ -71,9 +71,15 @@ impl Worker {
         }
         match process.answers.recv_timeout(self.recipe.timeout) {
             Ok(line) => {
-                self.process = Some(process);
-                serde_json::from_str(&line)
-                    .map_err(|e| io::Error::other(format!("worker answered '{line}': {e}")))
+                let result: CaseResult = serde_json::from_str(&line)
+                    .map_err(|e| io::Error::other(format!("worker answered '{line}': {e}")))?;
+                if device_failed(&result) {
+                    // A faulted context fails everything that follows: the next case gets a new one.
+                    dismiss(process);
+                } else {
+                    self.process = Some(process);
+                }
+                Ok(result)
             }
             Err(RecvTimeoutError::Disconnected) => Ok(died(name, process)),
             Err(RecvTimeoutError::Timeout) => Ok(self.hung(name, process)),
@@ -122,11 +128,20 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        if let Some(mut process) = self.process.take() {
-            drop(process.requests);
-            let _ = process.child.wait();
+        if let Some(process) = self.process.take() {
+            dismiss(process);
         }
     }
+}
+
+/// Lets a worker end: its requests do.
+fn dismiss(mut process: Process) {
+    drop(process.requests);
+    let _ = process.child.wait();
+}
+
+fn device_failed(result: &CaseResult) -> bool {
+    matches!(&result.outcome, Outcome::Failed(failures) if failures.iter().any(|f| f.found_by == Finder::Device))
 }
 
 fn died(name: &str, mut process: Process) -> CaseResult {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use conformance::backends::{self, Guard, KNOWN};
+use conformance::backends::{self, Guard, KNOWN, OpenError};
 use conformance::outcome::Outcome;
 use conformance::suite::{self, Filter};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -15,18 +15,19 @@ const PER_GROUP: usize = 6;
 
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
-    let mut trials: Vec<Trial> = KNOWN.iter().flat_map(|backend| slice(backend.name)).collect();
-    if cfg!(feature = "hip") {
-        trials.push(hip());
-    }
+    let trials = KNOWN.iter().flat_map(|backend| trials(backend.name)).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
-/// A GPU that cannot be tested is ignored with the reason, and a failure where one is required.
-fn hip() -> Trial {
-    let reason = "this version has no HIP backend";
-    let required = std::env::var("ASSAY_REQUIRE_HIP").is_ok_and(|value| value == "1");
-    Trial::test(format!("hip: {reason}"), move || Err(reason.into())).with_ignored_flag(!required)
+/// A GPU that is not there is ignored with the reason, and a failure where one is required.
+fn trials(backend: &'static str) -> Vec<Trial> {
+    match backends::open(backend, Guard::Canaries) {
+        Err(OpenError::NoGpu { why }) => {
+            let required = std::env::var("ASSAY_REQUIRE_HIP").is_ok_and(|value| value == "1");
+            vec![Trial::test(format!("hip: {why}"), move || Err(why.into())).with_ignored_flag(!required)]
+        }
+        _ => slice(backend),
+    }
 }
 
 /// The same few cases of each op, format and kind, spread over all there are.

@@ -56,7 +56,11 @@ impl Logits {
         if ids.is_empty() {
             return Err(Trouble::Input("the prompt has no tokens".into()));
         }
-        on_backend(&self.model.backend, self.model.threads, Write { args: &self, file: &file, ids: &ids })??;
+        on_backend(
+            &self.model.backend,
+            &self.model.settings(),
+            Write { args: &self, file: &file, ids: &ids },
+        )??;
         print(&format!("{}: {} x {} logits\n", self.out.display(), ids.len(), file.config.vocab_size));
         Ok(End::Well)
     }

@@ -81,8 +81,10 @@ impl Trouble {
 impl From<OpenError> for Trouble {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Unknown { .. } | OpenError::NoFence { .. } | OpenError::Log { .. } => Trouble::Input(error.to_string()),
-            OpenError::Device { .. } => Trouble::Device(error.to_string()),
+            OpenError::Unknown { .. } | OpenError::NoFence { .. } | OpenError::Log { .. } => {
+                Trouble::Input(error.to_string())
+            }
+            OpenError::Device { .. } | OpenError::NoGpu { .. } => Trouble::Device(error.to_string()),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use conformance::backends::Settings;
 use engine::chat::ChatError;
 use engine::config::{ConfigError, ModelConfig};
 use engine::generate::GenerateError;
@@ -23,18 +24,46 @@ use super::{Trouble, env};
 pub struct ModelArgs {
     #[command(flatten)]
     pub file: FileArgs,
-    /// Backend: ref (f64, exact activations), cpu (f32, all cores).
+    /// Backend: ref (f64, exact activations), cpu (all cores), soft (HIP kernels on the software device, with every access
+    /// checked), hip (an AMD GPU, in programs built with --features hip).
     #[arg(long, default_value = "cpu", value_name = "NAME")]
     pub backend: String,
     /// Threads of the backend cpu; one per core for 0. The results are the same for every number.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub threads: usize,
+    #[command(flatten)]
+    pub hip: HipArgs,
     /// Type of the KV cache: f32, f16 or q8_0.
     #[arg(long, default_value = "f16", value_name = "TYPE")]
     pub kv: DType,
     /// Tokens of a prompt that run together. It changes memory and speed, not results.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub chunk: Option<u32>,
+}
+
+/// How the HIP backends run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "HIP backends")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct HipArgs {
+    /// GPU of the backend hip, by a part of its name or architecture.
+    #[arg(long, value_name = "NAME")]
+    pub gpu: Option<String>,
+    /// Synchronises after every op: the first failing op is then the culprit, not the next checked call.
+    #[arg(long)]
+    pub sync_per_op: bool,
+    /// Logs every copy to the host, start and end (also GCORE_D2H_AUDIT=1).
+    #[arg(long)]
+    pub d2h_audit: bool,
+    /// File for that log; standard error without it (also GCORE_D2H_AUDIT_LOG).
+    #[arg(long, value_name = "FILE")]
+    pub d2h_audit_log: Option<PathBuf>,
+    /// Synchronises before and after each copy to the host and logs its extents (also GRETA_D2H_DEBUG=1).
+    #[arg(long)]
+    pub d2h_debug: bool,
+    /// Logs blocks before and after each copy to the host, and on an error (also GRETA_TRACE_MEMCPY=1).
+    #[arg(long)]
+    pub trace_memcpy: bool,
 }
 
 /// A model file.
@@ -95,6 +124,18 @@ impl ModelFile {
 }
 
 impl ModelArgs {
+    /// What the flags and the environment tell the backend; a flag wins.
+    pub fn settings(&self) -> Settings {
+        let mut settings = Settings { threads: self.threads, ..Settings::from_env() };
+        settings.gpu.clone_from(&self.hip.gpu);
+        settings.sync_per_op = self.hip.sync_per_op;
+        settings.audit.audit |= self.hip.d2h_audit;
+        settings.audit.debug |= self.hip.d2h_debug;
+        settings.audit.trace |= self.hip.trace_memcpy;
+        settings.audit.log = self.hip.d2h_audit_log.clone().or(settings.audit.log);
+        settings
+    }
+
     /// The model of `file` on `backend`, with an empty cache for one sequence of `slots` positions.
     pub fn load<B: Backend>(
         &self,

@@ -47,7 +47,7 @@ impl Perplexity {
         let window = self.ctx.map_or(file.config.context_length.min(512), |ctx| ctx as usize).max(2);
         let begin = Instant::now();
         let job = Measure { args: &self, file: &file, ids: &ids, window };
-        let losses = on_backend(&self.model.backend, self.model.threads, job)??;
+        let losses = on_backend(&self.model.backend, &self.model.settings(), job)??;
         let seconds = begin.elapsed().as_secs_f64();
 
         let count = losses.len() as f64;

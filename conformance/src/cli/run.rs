@@ -146,7 +146,7 @@ impl Run {
         let template =
             self.input.chat.then(|| ChatTemplate::from_metadata(file.gguf.metadata(), &file.tokenizer));
         let job = Talk { args: &self, file: &file, template: template.transpose()?, sampler, text };
-        on_backend(&self.model.backend, self.model.threads, job)??;
+        on_backend(&self.model.backend, &self.model.settings(), job)??;
         Ok(End::Well)
     }
 
