@@ -198,3 +198,76 @@ impl Launch {
 
 /// LDS of a workgroup on every AMD GPU so far.
 const LDS_BYTES: u64 = 64 << 10;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use softhip::control::SoftDevice;
+
+    use super::*;
+    use crate::api::Api;
+    use crate::module::Modules;
+    use crate::objects::Objects;
+
+    /// What a launch of `rms_norm` says before it would run, with the arguments that `give` gives it.
+    fn refusal(give: impl FnOnce(Launch) -> Launch) -> String {
+        let api = Arc::new(Api::software(Arc::new(SoftDevice::new(softhip::control::Options::default()))));
+        let modules = Modules::new(&api, Objects::default());
+        let stream = HipStream::new(&api).unwrap();
+        let launch = give(Launch::new(modules.function("rms_norm", "rms_norm").unwrap()));
+        launch.run(&stream).unwrap_err().to_string()
+    }
+
+    fn pointers(launch: Launch) -> Launch {
+        launch.block(256).pointer("x", 0).pointer("weight", 0).pointer("out", 0)
+    }
+
+    fn strides(launch: Launch) -> Launch {
+        pointers(launch).u64("x_stride", 1).u64("out_stride", 1)
+    }
+
+    #[test]
+    fn refuses_a_missing_and_an_extra_argument() {
+        let missing = refusal(|l| strides(l).u32("n", 1));
+        assert_eq!(missing, "launch refused: kernel rms_norm takes 7 arguments, 6 are given");
+        let extra = refusal(|l| strides(l).u32("n", 1).f32("eps", 0.0).u32("more", 1));
+        assert_eq!(extra, "launch refused: kernel rms_norm takes 7 arguments, 8 are given");
+    }
+
+    #[test]
+    fn refuses_arguments_that_are_swapped() {
+        let swapped = refusal(|l| strides(l).f32("eps", 0.0).u32("n", 1));
+        let said =
+            "argument 5 of kernel rms_norm is 'n' (4 bytes, by_value), given is 'eps' (4 bytes, by_value)";
+        assert_eq!(swapped, format!("launch refused: {said}"));
+    }
+
+    #[test]
+    fn refuses_an_argument_of_another_size_or_kind() {
+        let size =
+            refusal(|l| pointers(l).u32("x_stride", 1).u64("out_stride", 1).u32("n", 1).f32("eps", 0.0));
+        assert!(
+            size.contains("'x_stride' (8 bytes, by_value), given is 'x_stride' (4 bytes, by_value)"),
+            "{size}"
+        );
+        let kind =
+            refusal(|l| pointers(l).pointer("x_stride", 1).u64("out_stride", 1).u32("n", 1).f32("eps", 0.0));
+        assert!(kind.contains("given is 'x_stride' (8 bytes, global_buffer)"), "{kind}");
+    }
+
+    #[test]
+    fn refuses_shapes_beyond_the_kernels_limits() {
+        let given = |l: Launch| strides(l).u32("n", 1).f32("eps", 0.0);
+        assert!(refusal(|l| given(l).block(257)).contains("the block is 257, the limit is 256"));
+        assert!(refusal(|l| given(l).block(0)).contains("the block is 0, the limit is 256"));
+        assert!(
+            refusal(|l| given(l).grid([1, 65536, 1])).contains("the grid in y is 65536, the limit is 65535")
+        );
+        assert!(refusal(|l| given(l).dynamic_lds(1 << 16)).contains("LDS is 65"));
+        assert!(
+            refusal(|l| strides(l).u32("n", 1 << 32).f32("eps", 0.0))
+                .contains("n is 4294967296, the limit is")
+        );
+    }
+}

@@ -174,7 +174,8 @@ pub trait Backend {
     /// Whether this backend implements `op` on these operands.
     fn supports(&self, op: &OpForm) -> Support;
 
-    /// Memory of `bytes` bytes with unspecified content.
+    /// Memory of `bytes` bytes with unspecified content. The caller's line is remembered, for reports.
+    #[track_caller]
     fn alloc(&self, bytes: usize, label: &str) -> Result<Self::Buffer, DeviceError>;
 
     /// Offers host memory to be used in place.
@@ -193,6 +194,7 @@ pub trait Backend {
     fn synchronize(&self, stream: &Self::Stream) -> Result<(), DeviceError>;
 
     /// Copies `bytes` to byte `offset` of `to`. The slice may be reused as soon as the call returns.
+    #[track_caller]
     fn write(
         &self,
         stream: &Self::Stream,
@@ -227,6 +229,7 @@ pub trait Backend {
     }
 
     /// Memory with the given content: adopted where the backend can, copied where it cannot.
+    #[track_caller]
     fn load(
         &self,
         stream: &Self::Stream,
@@ -240,6 +243,7 @@ pub trait Backend {
     }
 
     /// New memory that holds a copy of `bytes`.
+    #[track_caller]
     fn upload(&self, stream: &Self::Stream, bytes: &[u8], label: &str) -> Result<Self::Buffer, DeviceError> {
         let mut buffer = self.alloc(bytes.len(), label)?;
         self.write(stream, &mut buffer, 0, bytes)?;
@@ -247,6 +251,7 @@ pub trait Backend {
     }
 
     /// Token ids, positions or sequence numbers on the device, with the host's knowledge of their values.
+    #[track_caller]
     fn indices(
         &self,
         stream: &Self::Stream,

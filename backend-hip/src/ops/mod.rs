@@ -29,7 +29,6 @@ fn address(view: View<'_, DeviceBuffer>) -> u64 {
 }
 
 /// Starts `op`.
-#[track_caller]
 pub(crate) fn launch(queue: Queue<'_>, op: Valid<Op<'_, DeviceBuffer>>) -> Result<(), DeviceError> {
     match op.into_inner() {
         Op::RmsNorm(op) => rms_norm::launch(queue, &op),

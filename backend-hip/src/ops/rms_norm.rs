@@ -9,7 +9,6 @@ use crate::memory::DeviceBuffer;
 /// Threads of a block. The sum has one lane per thread.
 pub const BLOCK: u32 = 256;
 
-#[track_caller]
 pub(super) fn launch(queue: Queue<'_>, op: &RmsNorm<'_, DeviceBuffer>) -> Result<(), DeviceError> {
     let (x, out) = (op.x.view(&op.out), op.out.as_view());
     queue
