@@ -93,7 +93,10 @@ impl HipBackend {
         let gpu = crate::gpu::pick(&api, wanted)?;
         if gpu.arch != "gfx942" {
             let arch = gpu.arch.clone();
-            options.objects = Objects::new(move |stem| Ok(crate::hiprtc::object(stem, &arch)?.into()));
+            options.objects = Objects::new(move |stem| {
+                crate::objects::source(stem)?;
+                Some(crate::hiprtc::object(stem, &arch).map(Into::into).map_err(Into::into))
+            });
         }
         let device = format!("{} ({})", gpu.name, gpu.arch);
         Ok(Self::new(api, Identity { name: "hip", device, place: Place::Gpu }, options)?)

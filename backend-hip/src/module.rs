@@ -62,7 +62,8 @@ pub(crate) struct Modules {
 
 #[derive(Debug, Default)]
 struct Loaded {
-    modules: HashMap<String, Arc<Module>>,
+    /// By stem and layer.
+    modules: HashMap<(String, usize), Arc<Module>>,
     functions: HashMap<String, Function>,
 }
 
@@ -71,29 +72,49 @@ impl Modules {
         Modules { api: Arc::clone(api), source, loaded: Mutex::default() }
     }
 
-    /// Kernel `name` of the object of `stem`.
+    /// Kernel `name` of the objects of `stem`.
     pub fn function(&self, stem: &str, name: &str) -> Result<Function, DeviceError> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(function) = loaded.functions.get(name) {
             return Ok(function.clone());
         }
-        if !loaded.modules.contains_key(stem) {
-            let image = self.source.find(stem).map_err(|error| DeviceError::Lost(error.to_string()))?;
-            loaded.modules.insert(stem.into(), Arc::new(Module::load(&self.api, stem, &image)?));
+        for layer in 0..self.source.layers() {
+            let Some(module) = self.module(&mut loaded, stem, layer)? else { continue };
+            if let Some(kernel) = module.object.kernel(name) {
+                let kernel = Arc::new(kernel.clone());
+                let function = self.get(module, kernel)?;
+                loaded.functions.insert(name.into(), function.clone());
+                return Ok(function);
+            }
         }
-        let function = self.find(Arc::clone(&loaded.modules[stem]), stem, name)?;
-        loaded.functions.insert(name.into(), function.clone());
-        Ok(function)
+        Err(DeviceError::Lost(format!("no code object of '{stem}' has a kernel '{name}'")))
     }
 
-    fn find(&self, module: Arc<Module>, stem: &str, name: &str) -> Result<Function, DeviceError> {
-        let missing = || DeviceError::Lost(format!("the code object of '{stem}' has no kernel '{name}'"));
-        let kernel = Arc::new(module.object.kernel(name).ok_or_else(missing)?.clone());
-        let symbol = CString::new(name).map_err(|_| missing())?;
+    /// The object of `stem` in a layer, loaded; `None` where the layer has none.
+    fn module(
+        &self,
+        loaded: &mut Loaded,
+        stem: &str,
+        layer: usize,
+    ) -> Result<Option<Arc<Module>>, DeviceError> {
+        let key = (stem.to_owned(), layer);
+        if let Some(module) = loaded.modules.get(&key) {
+            return Ok(Some(Arc::clone(module)));
+        }
+        let Some(found) = self.source.find(layer, stem) else { return Ok(None) };
+        let image = found.map_err(|error| DeviceError::Lost(error.to_string()))?;
+        let module = Arc::new(Module::load(&self.api, stem, &image)?);
+        loaded.modules.insert(key, Arc::clone(&module));
+        Ok(Some(module))
+    }
+
+    fn get(&self, module: Arc<Module>, kernel: Arc<Kernel>) -> Result<Function, DeviceError> {
+        let name = CString::new(kernel.name.as_str())
+            .map_err(|_| DeviceError::Lost(format!("kernel name {:?} holds a zero", kernel.name)))?;
         let mut raw = null_mut();
         // SAFETY: `raw` is a valid destination, the module is loaded, the name is terminated.
         self.api.call("hipModuleGetFunction", |hip| unsafe {
-            (hip.module_get_function)(&raw mut raw, module.raw.0, symbol.as_ptr())
+            (hip.module_get_function)(&raw mut raw, module.raw.0, name.as_ptr())
         })?;
         Ok(Function { api: Arc::clone(&self.api), raw: Handle(raw), kernel, _module: module })
     }

@@ -1,9 +1,9 @@
 //! Device code: one object per op, built from `kernels/hip/<op>.hip` and part of the program, or from elsewhere.
 
 use std::borrow::Cow;
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::{fmt, fs};
 
 /// Declares the objects by their stems.
 macro_rules! objects {
@@ -34,47 +34,59 @@ pub const HEADERS: [(&str, &str); 1] = [("common.h", include_str!("../../kernels
 
 objects!("rms_norm");
 
-/// Where objects come from: bytes for a stem.
+/// Where objects come from: layers, of which the first that has a kernel provides it.
 #[derive(Clone)]
-pub struct Objects(Arc<Find>);
+pub struct Objects {
+    layers: Vec<Arc<Find>>,
+}
 
 /// An object, or why there is none.
 pub type Found = Result<Cow<'static, [u8]>, Box<dyn std::error::Error + Send + Sync>>;
 
-type Find = dyn Fn(&str) -> Found + Send + Sync;
+type Find = dyn Fn(&str) -> Option<Found> + Send + Sync;
 
 impl Objects {
-    /// Those that `find` finds.
-    pub fn new(find: impl Fn(&str) -> Found + Send + Sync + 'static) -> Self {
-        Objects(Arc::new(find))
+    /// Those that `find` finds, for stems for which it finds anything.
+    pub fn new(find: impl Fn(&str) -> Option<Found> + Send + Sync + 'static) -> Self {
+        Objects { layers: vec![Arc::new(find)] }
     }
 
-    /// `STEM.hsaco` in `folder`, and where that is not there, the program's own.
+    /// These, and `others` for kernels that these do not have.
+    #[must_use]
+    pub fn over(mut self, others: Objects) -> Self {
+        self.layers.extend(others.layers);
+        self
+    }
+
+    /// `STEM.hsaco` in `folder`.
     pub fn in_folder(folder: PathBuf) -> Self {
-        Self::new(move |stem| match std::fs::read(folder.join(stem).with_extension("hsaco")) {
-            Ok(bytes) => Ok(bytes.into()),
-            Err(_) => own(stem),
+        Self::new(move |stem| {
+            let path = folder.join(stem).with_extension("hsaco");
+            let named = |error: std::io::Error| format!("{}: {error}", path.display()).into();
+            path.exists().then(|| fs::read(&path).map(Cow::Owned).map_err(named))
         })
     }
 
-    pub(crate) fn find(&self, stem: &str) -> Found {
-        (self.0)(stem)
+    /// How many layers there are.
+    pub(crate) fn layers(&self) -> usize {
+        self.layers.len()
+    }
+
+    /// The object of `stem` in a layer.
+    pub(crate) fn find(&self, layer: usize, stem: &str) -> Option<Found> {
+        self.layers.get(layer)?(stem)
     }
 }
 
 impl Default for Objects {
     /// The program's own.
     fn default() -> Self {
-        Self::new(own)
+        Self::new(|stem| gfx942(stem).map(|bytes| Ok(Cow::Borrowed(bytes))))
     }
-}
-
-fn own(stem: &str) -> Found {
-    gfx942(stem).map(Cow::Borrowed).ok_or_else(|| format!("no code object for '{stem}'").into())
 }
 
 impl fmt::Debug for Objects {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Objects")
+        write!(f, "Objects({} layers)", self.layers.len())
     }
 }

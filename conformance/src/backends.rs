@@ -16,6 +16,7 @@ use softhip::sched::Policy;
 
 use crate::target::{Bare, Guards, Target};
 use crate::zoo;
+use crate::zoo::device;
 use crate::zoo::mutant::Subject;
 
 /// A backend that can be asked for on the command line.
@@ -156,7 +157,11 @@ impl Settings {
     }
 
     fn hip(&self) -> Options {
-        let objects = self.objects.clone().map_or_else(Objects::default, Objects::in_folder);
+        let own = Objects::default();
+        let objects = match &self.objects {
+            Some(folder) => Objects::in_folder(folder.clone()).over(own),
+            None => own,
+        };
         Options { sync_per_op: self.sync_per_op, audit: self.audit.clone(), objects }
     }
 }
@@ -168,9 +173,14 @@ pub fn on_backend<J: Job>(name: &str, settings: &Settings, job: J) -> Result<J::
         "cpu" => Ok(job.run(Fast::with_threads(settings.threads))),
         #[cfg(feature = "hip")]
         "hip" => Ok(job.run(gpu(settings)?)),
-        _ => match schedule(name) {
-            Some(policy) => Ok(job.run(software(name, policy, settings)?)),
-            None => Err(OpenError::Unknown { name: name.into() }),
+        _ => match (schedule(name), name.strip_prefix(device::PREFIX).and_then(device::find)) {
+            (Some(policy), _) => Ok(job.run(software(name, policy, settings.hip())?)),
+            (_, Some(mutant)) => {
+                let mut options = settings.hip();
+                options.objects = mutant.objects().over(options.objects);
+                Ok(job.run(software(name, Policy::Eager, options)?))
+            }
+            (None, None) => Err(OpenError::Unknown { name: name.into() }),
         },
     }
 }
@@ -189,9 +199,9 @@ fn schedule(name: &str) -> Option<Policy> {
 }
 
 /// HIP kernels on a software device of their own.
-fn software(name: &str, policy: Policy, settings: &Settings) -> Result<HipBackend, OpenError> {
+fn software(name: &str, policy: Policy, options: Options) -> Result<HipBackend, OpenError> {
     let device = softhip::control::Options { seed: SEED, policy, ..softhip::control::Options::default() };
-    HipBackend::software(device, settings.hip()).map_err(|error| OpenError::Log { name: name.into(), error })
+    HipBackend::software(device, options).map_err(|error| OpenError::Log { name: name.into(), error })
 }
 
 /// HIP kernels on a GPU.
@@ -204,7 +214,8 @@ fn gpu(settings: &Settings) -> Result<HipBackend, OpenError> {
     })
 }
 
-/// Opens the backend called `name`, as a target. `mutant:NAME` is a mutant of the zoo.
+/// Opens the backend called `name`, as a target. `mutant:NAME` is a mutant of the zoo, `soft:NAME` one of its
+/// mutants of device code.
 pub fn open(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
     if let Some(fence) = guard.fence() {
         return match name {

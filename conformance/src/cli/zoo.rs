@@ -1,10 +1,6 @@
 //! `assay zoo`: who tests the tests.
 
-use std::time::Duration;
-
-use conformance::backends::Guard;
-use conformance::worker::Recipe;
-use conformance::zoo::{self, harness, matrix};
+use conformance::zoo::{harness, matrix};
 
 use super::progress::Progress;
 use super::{End, Trouble, print};
@@ -28,7 +24,8 @@ pub struct Zoo {
 
 impl Zoo {
     pub fn run(self) -> Result<End, Trouble> {
-        let mutants: Vec<_> = zoo::mutants().into_iter().filter(|m| m.name.contains(&self.filter)).collect();
+        let mutants: Vec<_> =
+            matrix::exhibits().into_iter().filter(|m| m.backend.contains(&self.filter)).collect();
         let harness: Vec<_> =
             harness::mutants().into_iter().filter(|m| m.name.contains(&self.filter)).collect();
         if mutants.is_empty() && harness.is_empty() {
@@ -39,10 +36,10 @@ impl Zoo {
         }
         if self.list {
             for mutant in &mutants {
-                print(&format!("{:<40} {:?}: {}\n", mutant.name, mutant.about, mutant.fault));
+                print(&format!("{:<48} {:?}: {}\n", mutant.backend, mutant.about, mutant.fault));
             }
             for mutant in &harness {
-                print(&format!("{:<40} Harness: {}\n", mutant.name, mutant.fault));
+                print(&format!("{:<48} Harness: {}\n", mutant.name, mutant.fault));
             }
             return Ok(End::Well);
         }
@@ -54,13 +51,7 @@ impl Zoo {
         let mut progress = Progress::new("zoo", mutants.len() + harness.len());
         let mut fates = Vec::new();
         for mutant in &mutants {
-            let recipe = Recipe {
-                program: program.clone(),
-                backend: format!("mutant:{}", mutant.name),
-                guard: Guard::Canaries,
-                timeout: Duration::from_secs(2),
-            };
-            let fate = matrix::expose(mutant, jobs, &recipe);
+            let fate = matrix::expose(mutant, jobs, &program);
             fates.push(fate.map_err(|e| Trouble::Device(format!("worker process: {e}")))?);
             progress.step();
         }

@@ -3,15 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io;
+use std::path::Path;
+use std::time::Duration;
 
+use kernels::Stem;
+
+use crate::backends::Guard;
 use crate::outcome::Outcome;
 use crate::suite::{self, Filter};
 use crate::sweep::sweep;
 use crate::trial::Finder;
 use crate::worker::Recipe;
 
+use super::device;
 use super::harness::HarnessMutant;
-use super::mutant::Mutant;
+use super::mutant::About;
 
 /// Cases of an op that a mutant meets first; only one that survives them meets all.
 const SAMPLE: usize = 250;
@@ -20,9 +26,9 @@ const SAMPLE: usize = 250;
 #[derive(Clone, Debug)]
 pub struct Fate {
     /// Its name.
-    pub name: &'static str,
+    pub name: String,
     /// What somebody did wrong.
-    pub fault: &'static str,
+    pub fault: String,
     /// The checks that found it, and how many cases each failed.
     pub found_by: BTreeMap<Finder, usize>,
     /// Controls that noticed it, for a mutant of the suite.
@@ -47,9 +53,53 @@ pub const STAYS: [(Finder, &str); 2] = [
     (Finder::Expectation, "finds stale expectations: a fault of the list, which a control poses"),
 ];
 
-/// Runs a mutant of a backend in worker processes made by `recipe`.
-pub fn expose(mutant: &Mutant, jobs: usize, recipe: &Recipe) -> io::Result<Fate> {
-    let all = suite::names("mutant", &Filter::new(&format!("{}/mutant/", mutant.stem)));
+/// A mutant, as far as the matrix is concerned.
+#[derive(Clone, Debug)]
+pub struct Exhibit {
+    /// Its name; also that of the backend that it is.
+    pub backend: String,
+    /// Name of the backend in the names of cases.
+    pub cases_of: &'static str,
+    /// The op that has the bug.
+    pub stem: Stem,
+    /// What it is about.
+    pub about: About,
+    /// What somebody did wrong.
+    pub fault: String,
+    /// How long a case may take.
+    pub timeout: Duration,
+}
+
+/// All mutants but those of the suite.
+pub fn exhibits() -> Vec<Exhibit> {
+    let host = super::mutants().into_iter().map(|mutant| Exhibit {
+        backend: format!("mutant:{}", mutant.name),
+        cases_of: "mutant",
+        stem: mutant.stem,
+        about: mutant.about,
+        fault: mutant.fault.into(),
+        timeout: Duration::from_secs(2),
+    });
+    let device = device::mutants().iter().map(|mutant| Exhibit {
+        backend: format!("{}{}", device::PREFIX, mutant.name),
+        cases_of: "soft",
+        stem: mutant.stem,
+        about: mutant.about,
+        fault: mutant.fault.clone(),
+        timeout: Duration::from_secs(30),
+    });
+    host.chain(device).collect()
+}
+
+/// Runs a mutant in worker processes of `program`.
+pub fn expose(mutant: &Exhibit, jobs: usize, program: &Path) -> io::Result<Fate> {
+    let recipe = &Recipe {
+        program: program.to_owned(),
+        backend: mutant.backend.clone(),
+        guard: Guard::Canaries,
+        timeout: mutant.timeout,
+    };
+    let all = suite::names(mutant.cases_of, &Filter::new(&format!("{}/{}/", mutant.stem, mutant.cases_of)));
     let step = all.len().div_ceil(SAMPLE).max(1);
     let sample: Vec<String> = all.iter().step_by(step).cloned().collect();
     let mut fate = meet(mutant, &sample, jobs, recipe)?;
@@ -59,7 +109,7 @@ pub fn expose(mutant: &Mutant, jobs: usize, recipe: &Recipe) -> io::Result<Fate>
     Ok(fate)
 }
 
-fn meet(mutant: &Mutant, names: &[String], jobs: usize, recipe: &Recipe) -> io::Result<Fate> {
+fn meet(mutant: &Exhibit, names: &[String], jobs: usize, recipe: &Recipe) -> io::Result<Fate> {
     let results = sweep(names, jobs, recipe, |_| {})?;
     let mut found_by = BTreeMap::new();
     for result in &results {
@@ -70,13 +120,20 @@ fn meet(mutant: &Mutant, names: &[String], jobs: usize, recipe: &Recipe) -> io::
             }
         }
     }
-    Ok(Fate { name: mutant.name, fault: mutant.fault, found_by, controls: Vec::new(), cases: results.len() })
+    let (name, fault) = (mutant.backend.clone(), mutant.fault.clone());
+    Ok(Fate { name, fault, found_by, controls: Vec::new(), cases: results.len() })
 }
 
 /// Poses the controls to a mutant of the suite.
 pub fn expose_harness(mutant: &HarnessMutant) -> Fate {
     let controls = mutant.noticed_by();
-    Fate { name: mutant.name, fault: mutant.fault, found_by: BTreeMap::new(), controls, cases: 0 }
+    Fate {
+        name: mutant.name.into(),
+        fault: mutant.fault.into(),
+        found_by: BTreeMap::new(),
+        controls,
+        cases: 0,
+    }
 }
 
 /// The matrix of mutants and checks, and what follows from it.

@@ -2,6 +2,7 @@
 //!
 //! * [`mutant`]: a backend with a planted bug: the reference on a changed op, or with changed results.
 //! * [`addresses`], [`order`], [`values`]: the bugs, by what they are about.
+//! * [`device`]: bugs in device code, on the software device.
 //! * [`harness`]: bugs of the suite itself, which its controls must notice.
 //! * [`matrix`]: runs mutants and collects which check found which.
 //!
@@ -9,6 +10,7 @@
 //! says why it stays.
 
 pub mod addresses;
+pub mod device;
 pub mod harness;
 pub mod matrix;
 pub mod mutant;

@@ -13,12 +13,14 @@ use kernels::{
     Backend, DType, DeviceError, Identity, Layout, Numerics, Op, OpForm, Pending, Record, RecordOperand,
     Role, Stem, Support, Tag, Valid,
 };
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::target::{Guards, RunError, Target};
 
 /// What a bug is about.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum About {
     /// Where something lies, and for how long.
     Addresses,

@@ -37,7 +37,8 @@ macro_rules! ops {
         $(pub mod $module; pub use $module::$Op;)+
 
         /// Name of an op: the same stem in every layer, file and report.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, serde::Deserialize)]
+        #[serde(rename_all = "snake_case")]
         #[expect(missing_docs, reason = "each variant is documented on the page of its op")]
         pub enum Stem { $($Op,)+ }
 
