@@ -21,7 +21,7 @@ macro_rules! objects {
     };
 }
 
-objects!("rms_norm");
+objects!("dequantize", "embed", "matmul", "quantize", "rms_norm");
 
 /// Where objects come from: bytes for a stem.
 #[derive(Clone)]
