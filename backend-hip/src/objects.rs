@@ -29,10 +29,17 @@ macro_rules! objects {
     };
 }
 
-/// Headers of the sources, by the names they are included under.
-pub const HEADERS: [(&str, &str); 1] = [("common.h", include_str!("../../kernels/hip/common.h"))];
+/// Names and contents of headers.
+macro_rules! headers {
+    ($($name:literal),* $(,)?) => {
+        &[$(($name, include_str!(concat!("../../kernels/hip/", $name)))),*]
+    };
+}
 
-objects!("rms_norm");
+/// Headers of the sources, by the names they are included under.
+pub const HEADERS: &[(&str, &str)] = headers!["blocks.h", "common.h", "decode.h", "super_blocks.h"];
+
+objects!("dequantize", "embed", "matmul", "quantize", "rms_norm");
 
 /// Where objects come from: layers, of which the first that has a kernel provides it.
 #[derive(Clone)]

@@ -1,5 +1,9 @@
 //! The host's side of each op: which kernel, which launch shape, which arguments.
 
+mod dequantize;
+mod embed;
+mod matmul;
+mod quantize;
 mod rms_norm;
 
 use kernels::{Depth, DeviceError, Layout, Numerics, Op, OpForm, Stem, Support, Valid, View};
@@ -28,9 +32,18 @@ fn address(view: View<'_, DeviceBuffer>) -> u64 {
     view.buffer.address(view.layout.offset())
 }
 
+/// Bytes from one row of a matrix to the next.
+fn row_bytes(layout: &Layout) -> usize {
+    layout.row_offset(&[1]) - layout.offset()
+}
+
 /// Starts `op`.
 pub(crate) fn launch(queue: Queue<'_>, op: Valid<Op<'_, DeviceBuffer>>) -> Result<(), DeviceError> {
     match op.into_inner() {
+        Op::Dequantize(op) => dequantize::launch(queue, &op),
+        Op::Embed(op) => embed::launch(queue, &op),
+        Op::Matmul(op) => matmul::launch(queue, &op),
+        Op::Quantize(op) => quantize::launch(queue, &op),
         Op::RmsNorm(op) => rms_norm::launch(queue, &op),
         op => Err(DeviceError::Unsupported { op: op.stem().name(), reason: NOT_YET.into() }),
     }
@@ -44,6 +57,7 @@ pub(crate) fn supports(form: &OpForm) -> Support {
         return Support::No(format!("'{name}' {layout:?} has a dimension beyond 2^31 - 1"));
     }
     match form.stem {
+        Stem::Dequantize | Stem::Embed | Stem::Matmul | Stem::Quantize => Support::Yes,
         Stem::RmsNorm => Support::Yes,
         _ => Support::No(NOT_YET.into()),
     }
@@ -57,6 +71,7 @@ fn too_long(layout: &Layout) -> bool {
 /// How the kernels compute.
 pub(crate) fn numerics(form: &OpForm) -> Numerics {
     match form.stem {
+        Stem::Matmul => Numerics { depth: matmul::depth(form), ..Numerics::F32 },
         Stem::RmsNorm => Numerics { depth: Depth::Lanes(rms_norm::BLOCK as usize), ..Numerics::F32 },
         _ => Numerics::F32,
     }

@@ -1,0 +1,27 @@
+//! Launch of `embed.hip`: 8 elements a thread.
+
+use kernels::ops::Embed;
+use kernels::{DeviceError, Stem};
+
+use super::dequantize::{BLOCK, PART};
+use super::{Queue, address, row_bytes};
+use crate::memory::DeviceBuffer;
+
+#[track_caller]
+pub(super) fn launch(queue: Queue<'_>, op: &Embed<'_, DeviceBuffer>) -> Result<(), DeviceError> {
+    let (table, out) = (op.table, op.out.as_view());
+    let (rows, n) = (out.layout.dim(0), out.layout.dim(1));
+    let parts = n.div_ceil(PART);
+    queue
+        .kernel(Stem::Embed, &format!("embed_{}", table.layout.dtype()))?
+        .grid([rows.saturating_mul(parts), 1, 1])
+        .block(BLOCK)
+        .pointer("table", address(table))
+        .pointer("ids", address(op.ids.view()))
+        .pointer("out", address(out))
+        .u64("table_stride", row_bytes(&table.layout))
+        .u64("out_stride", out.layout.stride(0))
+        .u32("parts", parts)
+        .u32("n", n)
+        .run(queue.stream)
+}
