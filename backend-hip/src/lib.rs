@@ -21,6 +21,7 @@ mod ops;
 pub mod readback;
 mod stream;
 mod upload;
+mod workspace;
 
 pub use backend::{HipBackend, Options};
 pub use memory::DeviceBuffer;

@@ -21,7 +21,22 @@ macro_rules! objects {
     };
 }
 
-objects!("rms_norm");
+objects!(
+    "add",
+    "argmax",
+    "attention",
+    "cast",
+    "copy",
+    "fill",
+    "gelu_mul",
+    "kv_write",
+    "mul",
+    "rms_norm",
+    "rope",
+    "scale",
+    "silu_mul",
+    "softmax",
+);
 
 /// Where objects come from: bytes for a stem.
 #[derive(Clone)]

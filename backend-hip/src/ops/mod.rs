@@ -1,6 +1,20 @@
 //! The host's side of each op: which kernel, which launch shape, which arguments.
 
+mod add;
+mod argmax;
+mod attention;
+mod cast;
+mod copy;
+mod fill;
+mod gelu_mul;
+mod kv_write;
+mod mul;
 mod rms_norm;
+mod rope;
+mod rows;
+mod scale;
+mod silu_mul;
+mod softmax;
 
 use kernels::{Depth, DeviceError, Layout, Numerics, Op, OpForm, Stem, Support, Valid, View};
 
@@ -32,7 +46,20 @@ fn address(view: View<'_, DeviceBuffer>) -> u64 {
 #[track_caller]
 pub(crate) fn launch(queue: Queue<'_>, op: Valid<Op<'_, DeviceBuffer>>) -> Result<(), DeviceError> {
     match op.into_inner() {
+        Op::Add(op) => add::launch(queue, &op),
+        Op::Argmax(op) => argmax::launch(queue, &op),
+        Op::Attention(op) => attention::launch(queue, &op),
+        Op::Cast(op) => cast::launch(queue, &op),
+        Op::Copy(op) => copy::launch(queue, &op),
+        Op::Fill(op) => fill::launch(queue, &op),
+        Op::GeluMul(op) => gelu_mul::launch(queue, &op),
+        Op::KvWrite(op) => kv_write::launch(queue, &op),
+        Op::Mul(op) => mul::launch(queue, &op),
         Op::RmsNorm(op) => rms_norm::launch(queue, &op),
+        Op::Rope(op) => rope::launch(queue, &op),
+        Op::Scale(op) => scale::launch(queue, &op),
+        Op::SiluMul(op) => silu_mul::launch(queue, &op),
+        Op::Softmax(op) => softmax::launch(queue, &op),
         op => Err(DeviceError::Unsupported { op: op.stem().name(), reason: NOT_YET.into() }),
     }
 }
@@ -45,7 +72,20 @@ pub(crate) fn supports(form: &OpForm) -> Support {
         return Support::No(format!("'{name}' {layout:?} has a dimension beyond 2^31 - 1"));
     }
     match form.stem {
+        Stem::Add => Support::Yes,
+        Stem::Argmax => Support::Yes,
+        Stem::Attention => attention::supports(form),
+        Stem::Cast => Support::Yes,
+        Stem::Copy => Support::Yes,
+        Stem::Fill => Support::Yes,
+        Stem::GeluMul => Support::Yes,
+        Stem::KvWrite => Support::Yes,
+        Stem::Mul => Support::Yes,
         Stem::RmsNorm => Support::Yes,
+        Stem::Rope => Support::Yes,
+        Stem::Scale => Support::Yes,
+        Stem::SiluMul => Support::Yes,
+        Stem::Softmax => Support::Yes,
         _ => Support::No(NOT_YET.into()),
     }
 }
@@ -59,6 +99,7 @@ fn too_long(layout: &Layout) -> bool {
 pub(crate) fn numerics(form: &OpForm) -> Numerics {
     match form.stem {
         Stem::RmsNorm => Numerics { depth: Depth::Lanes(rms_norm::BLOCK as usize), ..Numerics::F32 },
+        Stem::Softmax => Numerics { depth: Depth::Lanes(softmax::BLOCK as usize), ..Numerics::F32 },
         _ => Numerics::F32,
     }
 }
