@@ -137,6 +137,11 @@ impl Launch {
         self.argument(name, u64::from(value.to_bits()).to_le_bytes(), 4, "by_value")
     }
 
+    /// A number in double precision.
+    pub fn f64(self, name: &'static str, value: f64) -> Self {
+        self.argument(name, value.to_bits().to_le_bytes(), 8, "by_value")
+    }
+
     fn argument(mut self, name: &'static str, bytes: [u8; 8], size: u32, kind: &'static str) -> Self {
         self.arguments.push(Argument { name, bytes, size, kind });
         self

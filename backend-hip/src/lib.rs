@@ -28,6 +28,7 @@ pub mod readback;
 mod rocm;
 mod stream;
 mod upload;
+mod workspace;
 
 pub use backend::{HipBackend, Options};
 pub use memory::DeviceBuffer;

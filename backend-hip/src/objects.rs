@@ -37,9 +37,38 @@ macro_rules! headers {
 }
 
 /// Headers of the sources, by the names they are included under.
-pub const HEADERS: &[(&str, &str)] = headers!["blocks.h", "common.h", "decode.h", "super_blocks.h"];
+pub const HEADERS: &[(&str, &str)] = headers![
+    "angle.h",
+    "blocks.h",
+    "cache.h",
+    "common.h",
+    "decode.h",
+    "floats.h",
+    "functions.h",
+    "rows.h",
+    "super_blocks.h",
+];
 
-objects!("dequantize", "embed", "matmul", "quantize", "rms_norm");
+objects!(
+    "add",
+    "argmax",
+    "attention",
+    "cast",
+    "copy",
+    "dequantize",
+    "embed",
+    "fill",
+    "gelu_mul",
+    "kv_write",
+    "matmul",
+    "mul",
+    "quantize",
+    "rms_norm",
+    "rope",
+    "scale",
+    "silu_mul",
+    "softmax",
+);
 
 /// Where objects come from: layers, of which the first that has a kernel provides it.
 #[derive(Clone)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use kernels::DeviceError;
 
 use crate::api::{Api, Handle};
+use crate::workspace::{Reserved, Workspace};
 
 /// `hipEventDisableTiming`.
 const DISABLE_TIMING: u32 = 2;
@@ -22,6 +23,7 @@ pub struct HipStream {
 struct StreamHandle {
     api: Arc<Api>,
     raw: Handle,
+    workspace: Workspace,
 }
 
 impl HipStream {
@@ -29,12 +31,18 @@ impl HipStream {
         let mut raw = null_mut();
         // SAFETY: `raw` is a valid destination.
         api.call("hipStreamCreate", |hip| unsafe { (hip.stream_create)(&raw mut raw) })?;
-        Ok(HipStream { handle: Arc::new(StreamHandle { api: Arc::clone(api), raw: Handle(raw) }) })
+        let (api, workspace) = (Arc::clone(api), Workspace::default());
+        Ok(HipStream { handle: Arc::new(StreamHandle { api, raw: Handle(raw), workspace }) })
     }
 
     /// As HIP's functions take it.
     pub(crate) fn raw(&self) -> *mut c_void {
         self.handle.raw.0
+    }
+
+    /// At least `bytes` of memory for the launches of one op.
+    pub(crate) fn workspace(&self, bytes: usize) -> Result<Reserved<'_>, DeviceError> {
+        self.handle.workspace.reserve(&self.handle.api, bytes)
     }
 
     /// Waits for all work on it. An error of that work, one that was parked, or a finding of the checkers ends here.

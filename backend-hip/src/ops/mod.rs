@@ -1,10 +1,24 @@
 //! The host's side of each op: which kernel, which launch shape, which arguments.
 
+mod add;
+mod argmax;
+mod attention;
+mod cast;
+mod copy;
 mod dequantize;
 mod embed;
+mod fill;
+mod gelu_mul;
+mod kv_write;
 mod matmul;
+mod mul;
 mod quantize;
 mod rms_norm;
+mod rope;
+mod rows;
+mod scale;
+mod silu_mul;
+mod softmax;
 
 use kernels::{Depth, DeviceError, Layout, Numerics, Op, OpForm, Stem, Support, Valid, View};
 
@@ -40,16 +54,26 @@ fn row_bytes(layout: &Layout) -> usize {
 /// Starts `op`.
 pub(crate) fn launch(queue: Queue<'_>, op: Valid<Op<'_, DeviceBuffer>>) -> Result<(), DeviceError> {
     match op.into_inner() {
+        Op::Add(op) => add::launch(queue, &op),
+        Op::Argmax(op) => argmax::launch(queue, &op),
+        Op::Attention(op) => attention::launch(queue, &op),
+        Op::Cast(op) => cast::launch(queue, &op),
+        Op::Copy(op) => copy::launch(queue, &op),
         Op::Dequantize(op) => dequantize::launch(queue, &op),
         Op::Embed(op) => embed::launch(queue, &op),
+        Op::Fill(op) => fill::launch(queue, &op),
+        Op::GeluMul(op) => gelu_mul::launch(queue, &op),
+        Op::KvWrite(op) => kv_write::launch(queue, &op),
         Op::Matmul(op) => matmul::launch(queue, &op),
+        Op::Mul(op) => mul::launch(queue, &op),
         Op::Quantize(op) => quantize::launch(queue, &op),
         Op::RmsNorm(op) => rms_norm::launch(queue, &op),
-        op => Err(DeviceError::Unsupported { op: op.stem().name(), reason: NOT_YET.into() }),
+        Op::Rope(op) => rope::launch(queue, &op),
+        Op::Scale(op) => scale::launch(queue, &op),
+        Op::SiluMul(op) => silu_mul::launch(queue, &op),
+        Op::Softmax(op) => softmax::launch(queue, &op),
     }
 }
-
-const NOT_YET: &str = "no HIP kernel";
 
 /// Whether the kernels take these operands.
 pub(crate) fn supports(form: &OpForm) -> Support {
@@ -57,9 +81,8 @@ pub(crate) fn supports(form: &OpForm) -> Support {
         return Support::No(format!("'{name}' {layout:?} has a dimension beyond 2^31 - 1"));
     }
     match form.stem {
-        Stem::Dequantize | Stem::Embed | Stem::Matmul | Stem::Quantize => Support::Yes,
-        Stem::RmsNorm => Support::Yes,
-        _ => Support::No(NOT_YET.into()),
+        Stem::Attention => attention::supports(form),
+        _ => Support::Yes,
     }
 }
 
@@ -73,6 +96,7 @@ pub(crate) fn numerics(form: &OpForm) -> Numerics {
     match form.stem {
         Stem::Matmul => Numerics { depth: matmul::depth(form), ..Numerics::F32 },
         Stem::RmsNorm => Numerics { depth: Depth::Lanes(rms_norm::BLOCK as usize), ..Numerics::F32 },
+        Stem::Softmax => Numerics { depth: Depth::Lanes(softmax::BLOCK as usize), ..Numerics::F32 },
         _ => Numerics::F32,
     }
 }

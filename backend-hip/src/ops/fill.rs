@@ -1,0 +1,20 @@
+//! Launch of `fill.hip`: tiles of rows, one kernel per type.
+
+use kernels::ops::Fill;
+use kernels::{DeviceError, Stem};
+
+use super::rows::Rows;
+use super::{Queue, address};
+use crate::memory::DeviceBuffer;
+
+#[track_caller]
+pub(super) fn launch(queue: Queue<'_>, op: &Fill<'_, DeviceBuffer>) -> Result<(), DeviceError> {
+    let out = op.out.as_view();
+    let rows = Rows::of(&[&out.layout]);
+    rows.kernel(queue, Stem::Fill, &format!("fill_{}", out.layout.dtype()))?
+        .pointer("out", address(out))
+        .u64("out_stride", rows.stride(&out.layout))
+        .u32("n", rows.n)
+        .f32("value", op.value)
+        .run(queue.stream)
+}

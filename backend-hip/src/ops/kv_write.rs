@@ -1,0 +1,37 @@
+//! Launch of `kv_write.hip`: one block per row, head and half of the cache.
+
+use kernels::ops::KvWrite;
+use kernels::{DeviceError, Stem};
+
+use super::{Queue, address};
+use crate::memory::DeviceBuffer;
+
+const BLOCK: u32 = 64;
+
+#[track_caller]
+pub(super) fn launch(queue: Queue<'_>, op: &KvWrite<'_, DeviceBuffer>) -> Result<(), DeviceError> {
+    let (k, v) = (op.k.layout, op.v.layout);
+    let (k_cache, v_cache) = (op.k_cache.layout, op.v_cache.layout);
+    queue
+        .kernel(Stem::KvWrite, &format!("kv_write_{}_{}", k_cache.dtype(), v_cache.dtype()))?
+        .grid([k.dim(0), k.dim(1), 2])
+        .block(BLOCK)
+        .pointer("k", address(op.k))
+        .pointer("v", address(op.v))
+        .pointer("seqs", address(op.seqs.view()))
+        .pointer("positions", address(op.positions.view()))
+        .pointer("k_cache", address(op.k_cache.as_view()))
+        .pointer("v_cache", address(op.v_cache.as_view()))
+        .u64("k_row", k.stride(0))
+        .u64("k_head", k.stride(1))
+        .u64("v_row", v.stride(0))
+        .u64("v_head", v.stride(1))
+        .u64("k_seq", k_cache.stride(0))
+        .u64("k_slot", k_cache.stride(1))
+        .u64("k_cache_head", k_cache.stride(2))
+        .u64("v_seq", v_cache.stride(0))
+        .u64("v_slot", v_cache.stride(1))
+        .u64("v_cache_head", v_cache.stride(2))
+        .u32("head_dim", k.dim(2))
+        .run(queue.stream)
+}

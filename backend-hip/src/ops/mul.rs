@@ -1,0 +1,23 @@
+//! Launch of `mul.hip`: tiles of rows.
+
+use kernels::ops::Mul;
+use kernels::{DeviceError, Stem};
+
+use super::rows::Rows;
+use super::{Queue, address};
+use crate::memory::DeviceBuffer;
+
+#[track_caller]
+pub(super) fn launch(queue: Queue<'_>, op: &Mul<'_, DeviceBuffer>) -> Result<(), DeviceError> {
+    let (a, b, out) = (op.a.view(&op.out), op.b, op.out.as_view());
+    let rows = Rows::of(&[&out.layout, &a.layout, &b.layout]);
+    rows.kernel(queue, Stem::Mul, "mul")?
+        .pointer("a", address(a))
+        .pointer("b", address(b))
+        .pointer("out", address(out))
+        .u64("a_stride", rows.stride(&a.layout))
+        .u64("b_stride", rows.stride(&b.layout))
+        .u64("out_stride", rows.stride(&out.layout))
+        .u32("n", rows.n)
+        .run(queue.stream)
+}

@@ -1,0 +1,47 @@
+//! Launch of the kernels that go over strided rows element by element, in tiles (`rows.h`).
+
+use kernels::{DeviceError, Layout, Stem};
+
+use super::Queue;
+use crate::launch::Launch;
+
+/// Threads of a block, `TILE_THREADS` of `rows.h`.
+const BLOCK: u32 = 256;
+/// Elements of a tile, `TILE` of `rows.h`.
+const TILE: usize = 1024;
+
+/// Rows as a kernel sees them: dense operands are one row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rows {
+    rows: usize,
+    /// Elements of a row.
+    pub n: usize,
+    dense: bool,
+}
+
+impl Rows {
+    /// The rows of an op all of whose operands have the shape of the first.
+    pub fn of(operands: &[&Layout]) -> Self {
+        let (rows, n) = (operands[0].dim(0), operands[0].dim(1));
+        let all = rows.saturating_mul(n);
+        let dense = i32::try_from(all).is_ok()
+            && operands.iter().all(|layout| layout.is_contiguous() && layout.dim(0) == rows);
+        if dense { Rows { rows: 1, n: all, dense } } else { Rows { rows, n, dense } }
+    }
+
+    /// The same rows, of `n` words each.
+    pub const fn in_words(self, n: usize) -> Self {
+        Rows { n, ..self }
+    }
+
+    /// From one row of `layout` to the next. An operand of one row serves all.
+    pub fn stride(self, layout: &Layout) -> usize {
+        if self.dense || layout.dim(0) == 1 { 0 } else { layout.stride(0) }
+    }
+
+    /// A launch over all tiles.
+    pub fn kernel(self, queue: Queue<'_>, stem: Stem, name: &str) -> Result<Launch, DeviceError> {
+        let tiles = self.rows.saturating_mul(self.n.div_ceil(TILE));
+        Ok(queue.kernel(stem, name)?.grid([tiles, 1, 1]).block(BLOCK))
+    }
+}

@@ -1,0 +1,22 @@
+//! Launch of `scale.hip`: tiles of rows.
+
+use kernels::ops::Scale;
+use kernels::{DeviceError, Stem};
+
+use super::rows::Rows;
+use super::{Queue, address};
+use crate::memory::DeviceBuffer;
+
+#[track_caller]
+pub(super) fn launch(queue: Queue<'_>, op: &Scale<'_, DeviceBuffer>) -> Result<(), DeviceError> {
+    let (x, out) = (op.x.view(&op.out), op.out.as_view());
+    let rows = Rows::of(&[&out.layout, &x.layout]);
+    rows.kernel(queue, Stem::Scale, "scale")?
+        .pointer("x", address(x))
+        .pointer("out", address(out))
+        .u64("x_stride", rows.stride(&x.layout))
+        .u64("out_stride", rows.stride(&out.layout))
+        .u32("n", rows.n)
+        .f32("factor", op.factor)
+        .run(queue.stream)
+}

@@ -1,0 +1,74 @@
+// Element by element over strided rows: each block takes one tile of one row, four elements a thread, as vectors where the
+// rows allow it.
+#pragma once
+#include "common.h"
+
+#define TILE_THREADS 256
+// Elements of a tile.
+#define TILE 1024
+
+// Elements start..end of a row.
+struct Tile {
+    u64 row;
+    u32 start, end;
+};
+
+// The tile of this block. Grid: rows · ceil(n / TILE).
+DEVICE Tile tile_of(u32 n) {
+    const u32 tiles = n / TILE + (n % TILE != 0);
+    const u32 start = block_x() % tiles * TILE;
+    return {block_x() / tiles, start, start + (n - start < TILE ? n - start : TILE)};
+}
+
+// Four elements that are loaded and stored at once.
+template <class T> struct Quad { typedef T type __attribute__((ext_vector_type(4))); };
+
+template <class T> DEVICE bool whole_quads(const T *p) { return (u64)p % (4 * sizeof(T)) == 0; }
+
+// out[i] = f(x[i]) for i in start..end, by THREADS threads. out may be x.
+template <u32 THREADS = TILE_THREADS, class X, class Y, class F>
+DEVICE void map_row(const X *x, Y *out, u32 start, u32 end, F f) {
+    if (!(whole_quads(x + start) && whole_quads(out + start))) {
+        for (u32 i = start + thread_x(); i < end; i += THREADS) out[i] = f(x[i]);
+        return;
+    }
+    for (u32 i = start + 4 * thread_x(); i < end; i += 4 * THREADS) {
+        if (end - i >= 4) {
+            const auto v = *(const typename Quad<X>::type *)(x + i);
+            *(typename Quad<Y>::type *)(out + i) = {f(v.x), f(v.y), f(v.z), f(v.w)};
+        } else {
+            for (u32 j = i; j < end; ++j) out[j] = f(x[j]);
+        }
+    }
+}
+
+// out[i] = f(a[i], b[i]) for i in start..end. out may be a.
+template <class F> DEVICE void map_rows(const float *a, const float *b, float *out, u32 start, u32 end, F f) {
+    if (!(whole_quads(a + start) && whole_quads(b + start) && whole_quads(out + start))) {
+        for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = f(a[i], b[i]);
+        return;
+    }
+    const u32 i = start + 4 * thread_x();
+    if (i >= end) return;
+    if (end - i >= 4) {
+        const f32x4 u = *(const f32x4 *)(a + i), v = *(const f32x4 *)(b + i);
+        *(f32x4 *)(out + i) = {f(u.x, v.x), f(u.y, v.y), f(u.z, v.z), f(u.w, v.w)};
+    } else {
+        for (u32 j = i; j < end; ++j) out[j] = f(a[j], b[j]);
+    }
+}
+
+// out[i] = value for i in start..end.
+template <class T> DEVICE void fill_row(T *out, u32 start, u32 end, T value) {
+    if (!whole_quads(out + start)) {
+        for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = value;
+        return;
+    }
+    const u32 i = start + 4 * thread_x();
+    if (i >= end) return;
+    if (end - i >= 4) {
+        *(typename Quad<T>::type *)(out + i) = value;
+    } else {
+        for (u32 j = i; j < end; ++j) out[j] = value;
+    }
+}
