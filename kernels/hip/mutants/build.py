@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Builds the mutants of device code: kernels with one planted bug each.
 
-mutants.toml says what is wrong with each and which edits of the sources make it so. An edit's text must occur in the
-sources exactly once. The objects go into one file, objects.safetensors, a tensor of bytes per mutant, with the hash of
+mutants.toml says what is wrong with each and which edits of the sources make it so. An edit's text must occur exactly
+once in the op's source and the headers. The objects go into one file, objects.safetensors, a tensor of bytes per mutant, with the hash of
 everything they were made from. Needs clang++-19 and lld-19.
 
   build.py          builds objects.safetensors
@@ -28,7 +28,8 @@ FLAGS = (
 
 
 def build(mutant):
-    texts = {path.name: path.read_text() for path in SOURCES}
+    own = f"{mutant['stem']}.hip"
+    texts = {path.name: path.read_text() for path in SOURCES if path.suffix == ".h" or path.name == own}
     for edit in mutant["edits"]:
         holders = [name for name, text in texts.items() if edit["find"] in text]
         if edit.get("file"):
@@ -39,7 +40,7 @@ def build(mutant):
     with tempfile.TemporaryDirectory() as folder:
         for name, text in texts.items():
             (pathlib.Path(folder) / name).write_text(text)
-        command = [os.environ.get("CLANG", "clang++-19"), *FLAGS, "-o", "out.hsaco", f"{mutant['stem']}.hip"]
+        command = [os.environ.get("CLANG", "clang++-19"), *FLAGS, "-o", "out.hsaco", own]
         subprocess.run(command, cwd=folder, check=True)
         return (pathlib.Path(folder) / "out.hsaco").read_bytes()
 
