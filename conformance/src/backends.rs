@@ -16,6 +16,7 @@ use softhip::sched::Policy;
 use crate::target::{Bare, Guards, Target};
 use crate::zoo;
 use crate::zoo::mutant::Subject;
+use crate::zoo::sabotage::{Plan, PlanError};
 
 /// A backend that can be asked for on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,9 +28,10 @@ pub struct Known {
 }
 
 /// All of them, in the order of tables and reports.
-pub const KNOWN: [Known; 3] = [
+pub const KNOWN: [Known; 4] = [
     Known { name: "ref", about: "f64 reference on the CPU, the oracle itself" },
-    Known { name: "cpu", about: "threaded f32 on the CPU" },
+    Known { name: "cpu", about: "vectors and threads on the CPU, 8-bit activations for quantised weights" },
+    Known { name: "cpu-exact", about: "the same with exact activations" },
     Known {
         name: "soft",
         about: "HIP kernels on the software device; soft-deferred and soft-random for other schedules",
@@ -61,6 +63,9 @@ pub enum OpenError {
         /// Why not.
         error: std::io::Error,
     },
+    /// A mutant that cannot be planted as asked.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// Its buffers cannot be fenced.
     #[error("backend '{name}' cannot be run with --guard {guard}: {why}")]
     NoFence {
@@ -121,14 +126,27 @@ pub trait Job {
 
 /// Does `job` on the backend called `name`; `threads` is for those that have a choice, 0 meaning one per core.
 pub fn on_backend<J: Job>(name: &str, threads: usize, job: J) -> Result<J::Answer, OpenError> {
+    if let Some(plan) = name.strip_prefix("mutant:") {
+        return on_mutant(name, plan.parse()?, job);
+    }
     match name {
         "ref" => Ok(job.run(Reference::default())),
         "cpu" => Ok(job.run(Fast::with_threads(threads))),
+        "cpu-exact" => Ok(job.run(Fast::exact(threads))),
         _ => match schedule(name) {
             Some(policy) => Ok(job.run(software(name, policy)?)),
             None => Err(OpenError::Unknown { name: name.into() }),
         },
     }
+}
+
+/// Does `job` on the reference with a mutant planted.
+fn on_mutant<J: Job>(name: &str, plan: Plan, job: J) -> Result<J::Answer, OpenError> {
+    if plan.faults() {
+        return Ok(job.run(plan.faulting()));
+    }
+    let backend = plan.backend().map_err(|source| OpenError::Device { name: name.into(), source })?;
+    Ok(job.run(backend))
 }
 
 /// Seed of the software device: of its addresses, and of a random schedule.
@@ -165,7 +183,12 @@ pub fn open(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
             _ => Err(unfenced(name, guard)),
         };
     }
-    match name.strip_prefix("mutant:").and_then(zoo::find) {
+    // A single op stands nowhere in a model: wherever a mutant is to strike, it strikes.
+    let mutant = name.strip_prefix("mutant:").and_then(|m| m.split('@').next());
+    if let Some(plan) = mutant.and_then(|m| m.parse::<Plan>().ok()).filter(Plan::faults) {
+        return opened(name, Bare::new(plan.faulting()));
+    }
+    match mutant.and_then(zoo::find) {
         Some(mutant) => opened(name, Subject::new(mutant)),
         None => on_backend(name, 0, AsTarget { name, guard })?,
     }

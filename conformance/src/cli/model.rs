@@ -23,11 +23,11 @@ use super::{Trouble, env};
 pub struct ModelArgs {
     #[command(flatten)]
     pub file: FileArgs,
-    /// Backend: ref (f64, exact activations), cpu (f32, all cores).
+    /// Backend: ref (f64), cpu (vectors and threads, 8-bit activations), cpu-exact (the same with exact activations).
     #[arg(long, default_value = "cpu", value_name = "NAME")]
     pub backend: String,
     /// Threads of the backend cpu; one per core for 0. The results are the same for every number.
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(short, long, default_value_t = 0, value_name = "N")]
     pub threads: usize,
     /// Type of the KV cache: f32, f16 or q8_0.
     #[arg(long, default_value = "f16", value_name = "TYPE")]

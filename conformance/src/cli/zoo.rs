@@ -44,6 +44,9 @@ impl Zoo {
             for mutant in &harness {
                 print(&format!("{:<40} Harness: {}\n", mutant.name, mutant.fault));
             }
+            for mutant in zoo::faults::mutants().iter().filter(|m| m.name.contains(&self.filter)) {
+                print(&format!("{:<40} Fault, for locate and diff: {}\n", mutant.name, mutant.fault));
+            }
             return Ok(End::Well);
         }
         let program =
@@ -59,6 +62,7 @@ impl Zoo {
                 backend: format!("mutant:{}", mutant.name),
                 guard: Guard::Canaries,
                 timeout: Duration::from_secs(2),
+                keep: None,
             };
             let fate = matrix::expose(mutant, jobs, &recipe);
             fates.push(fate.map_err(|e| Trouble::Device(format!("worker process: {e}")))?);
