@@ -15,7 +15,7 @@ use crate::fence::{self, Fence, FenceError};
 /// The part in which CPU backends differ.
 pub trait Compute {
     /// Name on the command line.
-    const NAME: &'static str;
+    fn name(&self) -> &'static str;
 
     /// What it is, in a few words, for reports.
     fn describe(&self) -> String;
@@ -76,7 +76,7 @@ impl<C: Compute> Backend for Host<C> {
     type Pending = Landed;
 
     fn identity(&self) -> Identity {
-        Identity { name: C::NAME, device: self.compute.describe(), place: Place::Host }
+        Identity { name: self.compute.name(), device: self.compute.describe(), place: Place::Host }
     }
 
     fn numerics(&self, op: &OpForm) -> Numerics {
@@ -144,6 +144,10 @@ impl<C: Compute> Backend for Host<C> {
             Some(bytes) => Ok(Landed(bytes.to_vec())),
             None => Err(extent("read", from, range.start, range.end)),
         }
+    }
+
+    fn address(&self, buffer: &HostBuffer) -> Option<u64> {
+        u64::try_from(buffer.bytes().as_ptr().addr()).ok()
     }
 
     fn launch(&self, _: &HostStream, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError> {

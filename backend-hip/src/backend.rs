@@ -176,6 +176,14 @@ impl Backend for HipBackend {
         HipReadback::start(&self.api, &self.audit, stream, from, range, tag)
     }
 
+    fn address(&self, buffer: &DeviceBuffer) -> Option<u64> {
+        Some(buffer.address(0))
+    }
+
+    fn last_launch(&self, stream: &HipStream) -> Option<String> {
+        stream.last_launch()
+    }
+
     fn launch(&self, stream: &HipStream, op: Valid<Op<'_, DeviceBuffer>>) -> Result<(), DeviceError> {
         ops::launch(Queue { modules: &self.modules, stream }, op)?;
         if self.sync_per_op { stream.synchronize() } else { Ok(()) }

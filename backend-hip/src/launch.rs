@@ -3,12 +3,13 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
+use std::sync::Arc;
 
 use kernels::DeviceError;
 use softhip::object::ArgumentKind;
 
 use crate::module::Function;
-use crate::stream::HipStream;
+use crate::stream::{HipStream, Launched};
 
 /// A launch that does not fit its kernel: a mistake of the host code, found before the device sees it.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -156,6 +157,8 @@ impl Launch {
         let mut pointers: Vec<*mut c_void> =
             self.arguments.iter_mut().map(|argument| argument.bytes.as_mut_ptr().cast()).collect();
         let ([x, y, z], block, lds) = (self.grid, self.block, self.dynamic_lds);
+        let kernel = Arc::clone(&self.function.kernel);
+        stream.remember(Launched { kernel, grid: self.grid, block, dynamic_lds: lds });
         let (raw, parameters) = (self.function.raw.0, pointers.as_mut_ptr());
         // SAFETY: one pointer per argument, each valid for the argument's size (`check`), read before the call returns.
         self.function.api.call("hipModuleLaunchKernel", |hip| unsafe {

@@ -3,9 +3,10 @@
 
 use std::ffi::c_void;
 use std::ptr::null_mut;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use kernels::DeviceError;
+use softhip::object::Kernel;
 
 use crate::api::{Api, Handle};
 use crate::workspace::{Reserved, Workspace};
@@ -24,6 +25,17 @@ struct StreamHandle {
     api: Arc<Api>,
     raw: Handle,
     workspace: Workspace,
+    /// For fault reports.
+    last: Mutex<Option<Launched>>,
+}
+
+/// A launch that was given to a stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Launched {
+    pub(crate) kernel: Arc<Kernel>,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: u32,
+    pub(crate) dynamic_lds: u32,
 }
 
 impl HipStream {
@@ -31,8 +43,27 @@ impl HipStream {
         let mut raw = null_mut();
         // SAFETY: `raw` is a valid destination.
         api.call("hipStreamCreate", |hip| unsafe { (hip.stream_create)(&raw mut raw) })?;
-        let (api, workspace) = (Arc::clone(api), Workspace::default());
-        Ok(HipStream { handle: Arc::new(StreamHandle { api, raw: Handle(raw), workspace }) })
+        Ok(HipStream {
+            handle: Arc::new(StreamHandle { api: Arc::clone(api), raw: Handle(raw), last: Mutex::new(None), workspace: Workspace::default() }),
+        })
+    }
+
+    /// Remembers what is about to be launched.
+    pub(crate) fn remember(&self, launched: Launched) {
+        if let Ok(mut last) = self.handle.last.lock() {
+            *last = Some(launched);
+        }
+    }
+
+    /// The last launch: stream, kernel, grid, block, LDS.
+    pub(crate) fn last_launch(&self) -> Option<String> {
+        let last = self.handle.last.lock().ok()?;
+        let Launched { kernel, grid: [x, y, z], block, dynamic_lds } = last.as_ref()?;
+        let (name, lds) = (&kernel.name, kernel.lds_size + dynamic_lds);
+        let stream = self.raw();
+        Some(format!(
+            "stream {stream:?}, kernel {name}, grid {x} × {y} × {z}, block {block}, {lds} bytes of LDS"
+        ))
     }
 
     /// As HIP's functions take it.

@@ -18,6 +18,7 @@ use crate::target::{Bare, Guards, Target};
 use crate::zoo;
 use crate::zoo::device;
 use crate::zoo::mutant::Subject;
+use crate::zoo::sabotage::{Plan, PlanError};
 
 /// A backend that can be asked for on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,7 +32,8 @@ pub struct Known {
 /// All of them, in the order of tables and reports.
 pub const KNOWN: &[Known] = &[
     Known { name: "ref", about: "f64 reference on the CPU, the oracle itself" },
-    Known { name: "cpu", about: "threaded f32 on the CPU" },
+    Known { name: "cpu", about: "vectors and threads on the CPU, 8-bit activations for quantised weights" },
+    Known { name: "cpu-exact", about: "the same with exact activations" },
     Known {
         name: "soft",
         about: "HIP kernels on the software device; soft-deferred and soft-random for other schedules",
@@ -73,6 +75,9 @@ pub enum OpenError {
         /// Why not.
         error: std::io::Error,
     },
+    /// A mutant that cannot be planted as asked.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// Its buffers cannot be fenced.
     #[error("backend '{name}' cannot be run with --guard {guard}: {why}")]
     NoFence {
@@ -168,9 +173,13 @@ impl Settings {
 
 /// Does `job` on the backend called `name`.
 pub fn on_backend<J: Job>(name: &str, settings: &Settings, job: J) -> Result<J::Answer, OpenError> {
+    if let Some(plan) = name.strip_prefix("mutant:") {
+        return on_mutant(name, plan.parse()?, job);
+    }
     match name {
         "ref" => Ok(job.run(Reference::default())),
         "cpu" => Ok(job.run(Fast::with_threads(settings.threads))),
+        "cpu-exact" => Ok(job.run(Fast::exact(settings.threads))),
         #[cfg(feature = "hip")]
         "hip" => Ok(job.run(gpu(settings)?)),
         _ => match (schedule(name), name.strip_prefix(device::PREFIX).and_then(device::find)) {
@@ -183,6 +192,15 @@ pub fn on_backend<J: Job>(name: &str, settings: &Settings, job: J) -> Result<J::
             (None, None) => Err(OpenError::Unknown { name: name.into() }),
         },
     }
+}
+
+/// Does `job` on the reference with a mutant planted.
+fn on_mutant<J: Job>(name: &str, plan: Plan, job: J) -> Result<J::Answer, OpenError> {
+    if plan.faults() {
+        return Ok(job.run(plan.faulting()));
+    }
+    let backend = plan.backend().map_err(|source| OpenError::Device { name: name.into(), source })?;
+    Ok(job.run(backend))
 }
 
 /// Seed of the software device: of its addresses, and of a random schedule.
@@ -224,7 +242,12 @@ pub fn open(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
             _ => Err(unfenced(name, guard)),
         };
     }
-    match name.strip_prefix("mutant:").and_then(zoo::find) {
+    // A single op stands nowhere in a model: wherever a mutant is to strike, it strikes.
+    let mutant = name.strip_prefix("mutant:").and_then(|m| m.split('@').next());
+    if let Some(plan) = mutant.and_then(|m| m.parse::<Plan>().ok()).filter(Plan::faults) {
+        return opened(name, Bare::new(plan.faulting()));
+    }
+    match mutant.and_then(zoo::find) {
         Some(mutant) => opened(name, Subject::new(mutant)),
         None => on_backend(name, &Settings::from_env(), AsTarget { name, guard })?,
     }

@@ -13,6 +13,10 @@
 //! buffer and that type exists in safetensors, as raw bytes otherwise. An output's own bytes are what the buffer holds
 //! before the op; they may be left out (`"tensor": null`), and are zero then. An expected tensor holds the elements
 //! in row-major order: as F64, values to be met within the op's bound; in any other type, bytes to be met exactly.
+//!
+//! A capsule of a run has two keys more: `observed`, like `expected`, the bytes that the backend gave; and `origin`: `backend`,
+//! `device`, `build`, `model` (`file`, `sha256`), `site` (`step`, `phase`, `layer`, `point`), and `cut`, which says what of the op
+//! was left out.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -21,6 +25,8 @@ use kernels::{DType, Layout, Record, Role, Stem};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+
+use crate::provenance::{ModelId, Spot};
 
 /// Version of the format.
 const VERSION: &str = "1";
@@ -34,6 +40,30 @@ pub struct Capsule {
     pub record: Record,
     /// Right results of its outputs, by operand.
     pub expected: Vec<(String, Stored)>,
+    /// What a backend gave, by operand: elements in row-major order.
+    pub observed: Vec<(String, Vec<u8>)>,
+    /// The run that it comes from.
+    pub origin: Option<Origin>,
+}
+
+/// The run that a capsule comes from.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Origin {
+    /// Backend, as on the command line.
+    pub backend: String,
+    /// What it ran on.
+    pub device: String,
+    /// The program that ran it.
+    pub build: String,
+    /// The model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<ModelId>,
+    /// Where in the model the op stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub site: Option<Spot>,
+    /// What of the op was left out, and why.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cut: Option<String>,
 }
 
 /// A right result as stored.
@@ -82,6 +112,10 @@ struct CaseForm {
     operands: Vec<OperandForm>,
     #[serde(default)]
     expected: Vec<ExpectedForm>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    observed: Vec<ExpectedForm>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -90,6 +124,8 @@ struct OperandForm {
     role: Role,
     layout: Layout,
     tensor: Option<String>,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    blank: bool,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -138,7 +174,11 @@ fn case(form: CaseForm, tensors: &SafeTensors<'_>) -> Result<Capsule, String> {
             None if range.end <= MAX_OUTPUT => vec![0; range.end],
             None => return Err(format!("case '{name}': operand '{}': {} bytes", operand.name, range.end)),
         };
-        record = record.operand(&operand.name, operand.role, operand.layout, bytes);
+        record = if operand.blank && operand.role == Role::Output {
+            record.blank(&operand.name, operand.layout, bytes)
+        } else {
+            record.operand(&operand.name, operand.role, operand.layout, bytes)
+        };
     }
     let mut expected = Vec::new();
     for ExpectedForm { name: output, tensor: key } in form.expected {
@@ -149,7 +189,9 @@ fn case(form: CaseForm, tensors: &SafeTensors<'_>) -> Result<Capsule, String> {
         };
         expected.push((output, right));
     }
-    Ok(Capsule { name, record, expected })
+    let observed = form.observed.into_iter().map(|o| Ok((o.name, tensor(&o.tensor)?.data().to_vec())));
+    let observed = observed.collect::<Result<_, String>>()?;
+    Ok(Capsule { name, record, expected, observed, origin: form.origin })
 }
 
 /// Largest output that a file may ask for without giving its content.
@@ -158,7 +200,13 @@ const MAX_OUTPUT: usize = 1 << 30;
 /// Writes cases to a file. The file appears whole or not at all: it is written under another name beside its place,
 /// flushed to the disk, and renamed.
 pub fn write(path: &Path, generator: &str, cases: &[Capsule]) -> Result<(), CapsuleError> {
-    let container = |source| CapsuleError::Container { path: path.into(), source };
+    let bytes =
+        bytes(generator, cases).map_err(|source| CapsuleError::Container { path: path.into(), source })?;
+    crate::file::replace(path, &bytes).map_err(|source| CapsuleError::Io { path: path.into(), source })
+}
+
+/// The file that [`write`] writes.
+pub fn bytes(generator: &str, cases: &[Capsule]) -> Result<Vec<u8>, safetensors::SafeTensorError> {
     let mut forms = Vec::new();
     let mut tensors = Vec::new();
     for (at, case) in cases.iter().enumerate() {
@@ -168,15 +216,22 @@ pub fn write(path: &Path, generator: &str, cases: &[Capsule]) -> Result<(), Caps
             params: case.record.params.clone(),
             operands: Vec::new(),
             expected: Vec::new(),
+            observed: Vec::new(),
+            origin: case.origin.clone(),
         };
         for o in case.record.operands() {
-            let key = format!("{at}.{}", o.name);
-            tensors.push((key.clone(), buffer_tensor(&o.layout, &o.bytes).map_err(container)?));
+            // What a blank output holds is of no interest, unless its layout says less than its buffer does.
+            let empty = o.blank && o.layout.byte_range().is_some_and(|r| r.end == o.bytes.len());
+            let key = (!empty).then(|| format!("{at}.{}", o.name));
+            if let Some(key) = &key {
+                tensors.push((key.clone(), buffer_tensor(&o.layout, &o.bytes)?));
+            }
             form.operands.push(OperandForm {
                 name: o.name.clone(),
                 role: o.role,
                 layout: o.layout,
-                tensor: Some(key),
+                tensor: key,
+                blank: o.blank,
             });
         }
         for (name, right) in &case.expected {
@@ -187,19 +242,22 @@ pub fn write(path: &Path, generator: &str, cases: &[Capsule]) -> Result<(), Caps
                 }
                 Stored::Bits(bytes) => TensorView::new(Dtype::U8, vec![bytes.len()], bytes),
             };
-            tensors.push((key.clone(), view.map_err(container)?));
+            tensors.push((key.clone(), view?));
             form.expected.push(ExpectedForm { name: name.clone(), tensor: key });
+        }
+        for (name, bytes) in &case.observed {
+            let key = format!("{at}.{name}.observed");
+            tensors.push((key.clone(), TensorView::new(Dtype::U8, vec![bytes.len()], bytes)?));
+            form.observed.push(ExpectedForm { name: name.clone(), tensor: key });
         }
         forms.push(form);
     }
-    let content = |e: serde_json::Error| CapsuleError::Content { path: path.into(), what: e.to_string() };
     let metadata = HashMap::from([
         ("assay.capsule".to_owned(), VERSION.to_owned()),
         ("generator".to_owned(), generator.to_owned()),
-        ("cases".to_owned(), serde_json::to_string(&forms).map_err(content)?),
+        ("cases".to_owned(), serde_json::to_string(&forms).map_err(safetensors::SafeTensorError::from)?),
     ]);
-    let bytes = safetensors::serialize(tensors, Some(metadata)).map_err(container)?;
-    crate::file::replace(path, &bytes).map_err(|source| CapsuleError::Io { path: path.into(), source })
+    safetensors::serialize(tensors, Some(metadata))
 }
 
 /// A buffer as a tensor: in its own type and shape where the operand fills it, as bytes otherwise.

@@ -8,20 +8,33 @@
 //!   ones smaller, [`expectations`] knows the known failures, [`report`] says what became of them.
 //! * [`backends`]: what this machine has.
 //! * [`control`] shows that the suite can fail; [`zoo`] plants bugs and shows which check finds which.
-//! * [`capsule`]: ops with their data in files that anyone can open.
+//!
+//! For the day of the fault:
+//!
+//! * [`diff`]: two runs of a model side by side, and which op goes wrong first; [`pattern`] says what it looks like.
+//! * [`locate`]: which op faulted.
+//! * [`capsule`]: ops with their data in files that anyone can open; [`replay`] runs them again, [`reduce`] makes them smaller,
+//!   [`saved`] makes them of failing cases. [`provenance`] is what a finding carries.
 #![forbid(unsafe_code)]
 
 pub mod backends;
 pub mod capsule;
 pub mod control;
 pub mod data;
+pub mod diff;
 pub mod expectations;
 pub mod family;
 pub mod file;
+pub mod locate;
 pub mod name;
 pub mod ops;
 pub mod outcome;
+pub mod pattern;
+pub mod provenance;
+pub mod reduce;
+pub mod replay;
 pub mod report;
+pub mod saved;
 pub mod shrink;
 pub mod stream;
 pub mod suite;

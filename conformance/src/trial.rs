@@ -227,7 +227,8 @@ impl<'t> Trial<'t> {
         }
     }
 
-    fn compare(&mut self, outputs: &Outputs, expected: &[Expected], finder: Finder) {
+    /// Compares outputs with what is expected of them, one by one.
+    pub fn compare(&mut self, outputs: &Outputs, expected: &[Expected], finder: Finder) {
         if outputs.len() != expected.len() {
             self.fail(finder, format!("{} outputs, the oracle has {}", outputs.len(), expected.len()));
         }
@@ -296,7 +297,8 @@ fn exactly(expected: Expected) -> Expected {
     }
 }
 
-fn describe(name: &str, verdict: &Verdict) -> String {
+/// A comparison that did not pass, in a sentence.
+pub fn describe(name: &str, verdict: &Verdict) -> String {
     let Verdict { compared, outside, worst, rms_share } = verdict;
     match (worst, rms_share) {
         (Some(w), _) if *outside > 0 => format!(

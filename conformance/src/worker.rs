@@ -1,10 +1,10 @@
 //! Cases in a process of their own, so that a crash or a hang costs one case.
 //!
-//! The parent writes the full name of a case as a line; the worker answers with a line of JSON, its [`CaseResult`]. A worker
+//! The parent writes the full name of a case, or `capsule:` and a file, as a line; the worker answers with a line of JSON, its [`CaseResult`]. A worker
 //! that dies, or does not answer in time, is replaced.
 
 use std::io::{self, BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use crate::backends::Guard;
 use crate::outcome::{CaseResult, Outcome};
-use crate::suite;
 use crate::target::Target;
 use crate::trial::{Failure, Finder};
+use crate::{replay, suite};
 
 /// Bytes of a dead worker's last words that a report shows.
 const LAST_WORDS: usize = 2000;
@@ -30,6 +30,8 @@ pub struct Recipe {
     pub guard: Guard,
     /// How long a case may take.
     pub timeout: Duration,
+    /// Folder in which each op is stored before it runs.
+    pub keep: Option<PathBuf>,
 }
 
 struct Process {
@@ -90,6 +92,9 @@ impl Worker {
         let mut command = Command::new(&self.recipe.program);
         command.args(["worker", "--backend", &self.recipe.backend]);
         command.args(["--guard", &self.recipe.guard.to_string()]);
+        if let Some(folder) = &self.recipe.keep {
+            command.arg("--keep").arg(folder);
+        }
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let missing = || io::Error::other("a worker without pipes");
@@ -162,8 +167,11 @@ fn lost(name: &str, found_by: Finder, what: String) -> CaseResult {
 pub fn serve(target: &dyn Target, requests: impl BufRead, mut answers: impl Write) -> io::Result<()> {
     for name in requests.lines() {
         let name = name?;
-        let result = suite::run(&name, target, suite::JUDGE)
-            .unwrap_or_else(|error| lost(&name, Finder::Refusal, error.to_string()));
+        let ran = match name.strip_prefix(replay::PREFIX) {
+            Some(path) => replay::replay(Path::new(path), target).map_err(|e| e.to_string()),
+            None => suite::run(&name, target, suite::JUDGE).map_err(|e| e.to_string()),
+        };
+        let result = ran.unwrap_or_else(|error| lost(&name, Finder::Refusal, error));
         serde_json::to_writer(&mut answers, &result)?;
         answers.write_all(b"\n")?;
         answers.flush()?;

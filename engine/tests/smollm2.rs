@@ -23,6 +23,7 @@ use engine::kv_cache::KvConfig;
 use engine::model::{Batch, Model, Step};
 use engine::sampler::{Sampler, SamplerConfig};
 use engine::taps::NoTaps;
+use engine::tokenizer::{EncodeOptions, Tokenizer};
 use kernels::{Backend, DType};
 
 /// How far logits may be from llama.cpp's.
@@ -110,7 +111,7 @@ fn reference_follows_llama_cpp_on_exact_activations() {
 #[test]
 fn fast_backend_follows_llama_cpp_on_exact_activations() {
     let Some((gguf, config, folder)) = setup("fast_backend_follows_llama_cpp") else { return };
-    let mut model = Model::load(Fast::default(), &gguf, config).unwrap();
+    let mut model = Model::load(Fast::exact(0), &gguf, config).unwrap();
     follows_the_record(&mut model, &folder);
 }
 
@@ -118,7 +119,7 @@ fn fast_backend_follows_llama_cpp_on_exact_activations() {
 #[test]
 fn fast_backend_generates_the_recorded_text() {
     let Some((gguf, config, folder)) = setup("fast_backend_generates") else { return };
-    let mut model = Model::load(Fast::default(), &gguf, config).unwrap();
+    let mut model = Model::load(Fast::exact(0), &gguf, config).unwrap();
     let Record { prompt_ids, gen_ids, .. } = record(&folder, 0);
     let config = KvConfig { dtype: DType::F32, seqs: 1, slots: prompt_ids.len() + gen_ids.len() };
     let mut cache = model.cache(config).unwrap();
@@ -129,4 +130,72 @@ fn fast_backend_generates_the_recorded_text() {
     let done = done.unwrap();
     eprintln!("prefill {:.1} tokens/s, decode {:.1} tokens/s", done.prefill_rate(), done.decode_rate());
     assert_eq!(done.tokens, gen_ids);
+}
+
+/// How far logits of 8-bit activations may be from those of exact ones: mean of squared differences over that of squares, and
+/// Kullback-Leibler divergence of the next token's distribution in nats. Measured: NMSE up to MEASURED_NMSE, KL up to MEASURED_KL.
+const EIGHT_BIT_NMSE: f64 = 5e-3;
+const EIGHT_BIT_KL: f64 = 0.05;
+
+#[test]
+fn eight_bit_activations_stay_close_to_exact_ones() {
+    let Some((gguf, config, folder)) = setup("eight_bit_activations") else { return };
+    let mut model = Model::load(Fast::default(), &gguf, config).unwrap();
+    for prompt in 0..4 {
+        let Record { prompt_ids, logits: want, .. } = record(&folder, prompt);
+        let config = KvConfig { dtype: DType::F32, seqs: 1, slots: prompt_ids.len() };
+        let mut cache = model.cache(config).unwrap();
+        let batch = Batch::of(&prompt_ids, 0, 0);
+        let logits = model.forward(&mut cache, &batch, Step::PREFILL, &mut NoTaps).unwrap();
+        let (nmse, divergence) = (nmse(logits.last(), &want), divergence(logits.last(), &want));
+        eprintln!("p{prompt}: NMSE {nmse:.2e}, KL {divergence:.2e}");
+        assert!(nmse < EIGHT_BIT_NMSE && divergence < EIGHT_BIT_KL, "p{prompt}: {nmse:e}, {divergence:e}");
+        assert!(nmse > 0.0, "activations were not rounded");
+    }
+}
+
+fn nmse(got: &[f32], want: &[f32]) -> f64 {
+    assert_eq!(got.len(), want.len());
+    let difference: f64 = got.iter().zip(want).map(|(g, w)| f64::from(g - w).powi(2)).sum();
+    difference / want.iter().map(|w| f64::from(*w).powi(2)).sum::<f64>()
+}
+
+/// `Σ p·ln(p/q)` with `p` of the wanted logits.
+fn divergence(got: &[f32], want: &[f32]) -> f64 {
+    let log_probabilities = |logits: &[f32]| {
+        let highest = f64::from(logits.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+        let sum: f64 = logits.iter().map(|&l| (f64::from(l) - highest).exp()).sum();
+        logits.iter().map(|&l| f64::from(l) - highest - sum.ln()).collect::<Vec<_>>()
+    };
+    let (p, q) = (log_probabilities(want), log_probabilities(got));
+    p.iter().zip(q).map(|(p, q)| p.exp() * (p - q)).sum()
+}
+
+/// Perplexity of the text in `golden/perplexity` with exact activations and an f32 cache, in windows of 512 tokens.
+const EXACT_PERPLEXITY: f64 = 25.2719;
+
+#[test]
+fn eight_bit_activations_cost_less_than_half_a_percent_of_perplexity() {
+    let Some((gguf, config, _)) = setup("eight_bit_perplexity") else { return };
+    let tokenizer = Tokenizer::from_metadata(gguf.metadata()).unwrap();
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../golden/perplexity/text.txt");
+    let text = fs::read_to_string(file).unwrap();
+    let options = EncodeOptions { add_special: true, parse_special: true };
+    let ids = tokenizer.encode(text.strip_suffix('\n').unwrap_or(&text), options).unwrap();
+    let mut model = Model::load(Fast::default(), &gguf, config).unwrap();
+    let mut cache = model.cache(KvConfig { dtype: DType::F32, seqs: 1, slots: 512 }).unwrap();
+    let mut losses = Vec::new();
+    for window in ids.chunks(512) {
+        cache.truncate(0, 0).unwrap();
+        let batch = Batch::of(window, 0, 0).with_all_logits();
+        let logits = model.forward(&mut cache, &batch, Step::PREFILL, &mut NoTaps).unwrap();
+        for (row, &next) in logits.rows().zip(&window[1..]) {
+            let highest = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+            let sum: f64 = row.iter().map(|&l| (f64::from(l) - highest).exp()).sum();
+            losses.push(sum.ln() + highest - f64::from(row[next as usize]));
+        }
+    }
+    let perplexity = (losses.iter().sum::<f64>() / losses.len() as f64).exp();
+    eprintln!("perplexity {perplexity:.4}, exact {EXACT_PERPLEXITY}");
+    assert!((perplexity / EXACT_PERPLEXITY - 1.0).abs() < 0.005, "{perplexity}");
 }

@@ -63,6 +63,49 @@ impl<'a> Tag<'a> {
     }
 }
 
+/// Part of a generation.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Phase {
+    /// The prompt.
+    Prefill,
+    /// Generated tokens.
+    Decode,
+}
+
+impl Phase {
+    /// Name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::Prefill => "prefill",
+            Phase::Decode => "decode",
+        }
+    }
+}
+
+/// Where in a model an op stands.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Site {
+    /// Step of the generation, from 0.
+    pub step: usize,
+    /// Prompt or generated tokens.
+    pub phase: Phase,
+    /// Layer, `None` outside the layers.
+    pub layer: Option<usize>,
+    /// Name of the tensor that the op computes.
+    pub point: &'static str,
+}
+
+impl fmt::Display for Site {
+    /// As in reports: `step 2 (decode), layer 3, q_rope`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {} ({})", self.step, self.phase.name())?;
+        if let Some(layer) = self.layer {
+            write!(f, ", layer {layer}")?;
+        }
+        write!(f, ", {}", self.point)
+    }
+}
+
 /// Bytes of the host that outlive every use: a memory-mapped file, for instance.
 #[derive(Clone)]
 pub struct HostMemory {
@@ -215,6 +258,19 @@ pub trait Backend {
 
     /// Starts an op.
     fn launch(&self, stream: &Self::Stream, op: Valid<Op<'_, Self::Buffer>>) -> Result<(), DeviceError>;
+
+    /// Says where in a model the ops that follow stand. For decorators that report on ops; a backend has no use for it.
+    fn enter(&self, _site: Site) {}
+
+    /// The device's address of a buffer, where the backend can tell.
+    fn address(&self, _buffer: &Self::Buffer) -> Option<u64> {
+        None
+    }
+
+    /// How the last op on `stream` was launched, in the backend's own words: stream, kernel, grid. For fault reports.
+    fn last_launch(&self, _stream: &Self::Stream) -> Option<String> {
+        None
+    }
 
     /// Starts a copy of a tensor to the host.
     fn read(

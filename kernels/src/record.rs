@@ -4,9 +4,15 @@
 //! buffer around it (padding included, so that a write into padding shows). [`Record::bind`] turns it back into
 //! an [`Op`] over the buffers of any backend.
 
+use std::ops::Range;
+
 use serde_json::{Map, Value};
 
 use crate::{Backend, Buffer, DeviceError, Indices, Layout, Op, OpForm, Role, Stem, View, ViewMut};
+
+/// A multiple of every alignment that an op asks for: a record that leaves out the front of a buffer keeps the alignment of
+/// what it holds.
+const ALIGNMENT: usize = 256;
 
 /// One operand with the bytes of its buffer.
 #[derive(Clone, PartialEq, Debug)]
@@ -124,6 +130,29 @@ impl Record {
         for operand in op.operands() {
             let bytes = content(operand.buffer)?;
             record = record.operand(operand.name, operand.role, operand.layout, bytes);
+        }
+        Ok(record)
+    }
+
+    /// Stores an op with only those bytes of its buffers that its operands span, each from the multiple of 256 at or
+    /// before its first byte on; `content` tells what a range of a buffer holds. An output of whose content the op does not depend
+    /// is blank, and not asked for.
+    pub fn cropped<B>(
+        op: &Op<'_, B>,
+        mut content: impl FnMut(&B, Range<usize>) -> Result<Vec<u8>, DeviceError>,
+    ) -> Result<Self, DeviceError> {
+        let reads_outputs = op.form().reads_outputs();
+        let mut record = Record { params: op.params(), ..Record::new(op.stem()) };
+        for operand in op.operands() {
+            let range = operand.layout.byte_range().unwrap_or(0..0);
+            let start = range.start - range.start % ALIGNMENT;
+            let layout = operand.layout.at(range.start - start);
+            if operand.role == Role::Output && !reads_outputs {
+                record = record.blank(operand.name, layout, vec![0; range.end - start]);
+            } else {
+                let bytes = content(operand.buffer, start..range.end)?;
+                record = record.operand(operand.name, operand.role, layout, bytes);
+            }
         }
         Ok(record)
     }

@@ -10,7 +10,8 @@ pub fn argmax(threads: &Threads, op: Argmax<'_, HostBuffer>) {
     let x = Rows::of(op.x);
     let work = op.x.layout.elements().unwrap_or(0);
     let indices = rows_mut(op.out).into_iter().flat_map(bytemuck::cast_slice_mut::<u8, u32>);
-    threads.each(indices.collect(), work, |r, index| *index = first_largest(x.read(r, &mut Vec::new())));
+    let indices: Vec<_> = indices.collect();
+    threads.each(indices, work, |r, index: &mut u32| *index = first_largest(x.read(r, &mut Vec::new())));
 }
 
 /// The first of the largest elements; NaN is below every number, and a row of nothing else has 0.

@@ -1,11 +1,12 @@
 //! Stores keys and values of new tokens in the cache.
 
 use kernels::ops::KvWrite;
-use kernels::{View, ViewMut};
+use kernels::{DType, View, ViewMut};
 
 use super::Threads;
-use super::blocks::encode_row;
+use super::blocks::encode_by_vectors;
 use super::rows::{Rows, carve, row_bytes};
+use super::simd::{Kernel, Simd};
 use crate::HostBuffer;
 
 pub fn kv_write(threads: &Threads, op: KvWrite<'_, HostBuffer>) {
@@ -33,6 +34,26 @@ fn store(
     let targets = carve(buffer.bytes_mut(), (0..new.layout.dim(0) * heads).map(target));
     let new_rows = Rows::of(new);
     threads.each(targets, new.layout.elements().unwrap_or(0), |nth, target| {
-        encode_row(layout.dtype(), new_rows.read(nth, &mut Vec::new()), target);
+        threads.compute(Encode {
+            dtype: layout.dtype(),
+            values: new_rows.read(nth, &mut Vec::new()),
+            to: target,
+        });
     });
+}
+
+/// Encodes a row.
+struct Encode<'a> {
+    dtype: DType,
+    values: &'a [f32],
+    to: &'a mut [u8],
+}
+
+impl Kernel for Encode<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        encode_by_vectors(s, self.dtype, self.values, self.to);
+    }
 }

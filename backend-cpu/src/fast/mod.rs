@@ -6,7 +6,6 @@
 //!   (`sums`) whatever the number of rows. So the bits of a result depend neither on the
 //!   number of threads nor on the other rows of a batch.
 //! * What is read is what the op needs: no padding, no cache slot that a row does not see.
-#![forbid(unsafe_code)]
 
 mod add;
 mod argmax;
@@ -16,27 +15,33 @@ mod cast;
 mod copy;
 mod dequantize;
 mod embed;
+mod exp;
 mod fill;
 mod gelu_mul;
 mod kv_write;
 mod matmul;
 mod mul;
+mod peaks;
+mod pool;
 mod quantize;
 mod rms_norm;
 mod rope;
 mod rows;
 mod scale;
 mod silu_mul;
+mod simd;
 mod softmax;
 mod sums;
 mod threads;
+mod turns;
 
-use kernels::{Depth, DeviceError, Float, Numerics, Op, OpForm, Stem, Support, Valid};
+use kernels::{DType, Depth, DeviceError, Float, Numerics, Op, OpForm, Stem, Support, Valid, Weights};
 
 use crate::HostBuffer;
 use crate::host::{Compute, Host};
 
-pub use threads::Threads;
+pub use peaks::Peaks;
+pub use threads::{Activations, Threads};
 
 /// The fast backend, `cpu` on the command line.
 pub type Fast = Host<Threads>;
@@ -46,6 +51,11 @@ impl Fast {
     pub fn with_threads(count: usize) -> Self {
         Host::new(Threads::new(count))
     }
+
+    /// The same with exact activations, `cpu-exact` on the command line.
+    pub fn exact(count: usize) -> Self {
+        Host::new(Threads::new(count).with_activations(Activations::Exact))
+    }
 }
 
 /// Sums by `sums`. `exp` comes from the standard library, the other functions are evaluated in f64 and rounded, so 1 ulp
@@ -54,19 +64,35 @@ const F32: Numerics =
     Numerics { depth: Depth::Lanes(sums::LANES), angle: Float::F64, function_ulps: 1.0, ..Numerics::F32 };
 
 impl Compute for Threads {
-    const NAME: &'static str = "cpu";
+    fn name(&self) -> &'static str {
+        match self.activations() {
+            Activations::Int8 => "cpu",
+            Activations::Exact => "cpu-exact",
+        }
+    }
 
     fn describe(&self) -> String {
+        let (arch, activations) = (
+            self.arch().name(),
+            match self.activations() {
+                Activations::Int8 => "8-bit",
+                Activations::Exact => "exact",
+            },
+        );
         match self.count() {
-            1 => "CPU, f32, 1 thread".into(),
-            n => format!("CPU, f32, {n} threads"),
+            1 => format!("CPU, {arch}, {activations} activations, 1 thread"),
+            n => format!("CPU, {arch}, {activations} activations, {n} threads"),
         }
     }
 
     fn numerics(&self, op: &OpForm) -> Numerics {
         match op.stem {
             // One element at a time, in f64, rounded when stored.
-            Stem::SiluMul | Stem::GeluMul => Numerics::F64,
+            Stem::GeluMul => Numerics::F64,
+            Stem::SiluMul => Numerics { function_ulps: exp::ULPS, ..F32 },
+            // The columns of a result are summed slot after slot.
+            Stem::Attention => Numerics { depth: Depth::Any, function_ulps: exp::ULPS, ..F32 },
+            Stem::Matmul => self.product_numerics(op.layout("weight").map(|layout| layout.dtype())),
             _ => F32,
         }
     }
@@ -97,6 +123,24 @@ impl Compute for Threads {
             Op::Fill(op) => fill::fill(self, op),
         }
         Ok(())
+    }
+}
+
+impl Threads {
+    /// How a product with weights of type `dtype` is computed.
+    fn product_numerics(&self, dtype: Option<DType>) -> Numerics {
+        let exact = Numerics { depth: Depth::Lanes(simd::WIDTH), ..F32 };
+        let Some(dtype) = dtype else { return exact };
+        if DType::FLOATS.contains(&dtype) || self.activations() == Activations::Exact {
+            return exact;
+        }
+        Numerics {
+            // A sum of integers has no roundings; what is left is one addition for each run of 32, and one for its offset.
+            depth: Depth::Lanes(matmul::BLOCK / 2),
+            activations: kernels::Activations::Int8 { block: matmul::BLOCK, scale: Float::F32 },
+            weights: if matmul::has_offsets(dtype) { Weights::Factored } else { Weights::Decoded },
+            ..F32
+        }
     }
 }
 

@@ -6,19 +6,23 @@ use kernels::ops::Rope;
 use kernels::ops::rope::{Pairing, Scaling};
 
 use super::rows::Rows;
+use super::turns::{Key, Turn};
 use super::{Threads, round};
 use crate::HostBuffer;
 
 pub fn rope(threads: &Threads, op: Rope<'_, HostBuffer>) {
     let [heads, pairs] = [op.out.layout.dim(1), op.n_rot / 2];
-    let spectrum = Spectrum::of(&op);
     let positions = op.positions.values();
-    let mut turns = vec![Vec::new(); positions.len()];
-    threads.each(turns.iter_mut().collect(), 64 * positions.len() * pairs, |row, turns: &mut Vec<_>| {
-        *turns = spectrum.at(positions[row]);
+    let table = threads.turns().of(key(&op), || {
+        let spectrum = Spectrum::of(&op);
+        let mut turns = vec![Turn { cos: 0.0, sin: 0.0 }; positions.len() * pairs];
+        threads.each(turns.chunks_mut(pairs.max(1)), 64 * positions.len() * pairs, |row, turns| {
+            spectrum.fill(positions[row], turns);
+        });
+        turns.into()
     });
     threads.transform(&op.x, op.out, |nth, head| {
-        let turns = &turns[nth / heads];
+        let turns = &table[nth / heads * pairs..][..pairs];
         let rotating = &mut head[..2 * pairs];
         match op.pairing {
             Pairing::Interleaved => {
@@ -36,17 +40,30 @@ pub fn rope(threads: &Threads, op: Rope<'_, HostBuffer>) {
     });
 }
 
-/// A rotation, and a change of length where YaRN asks for one.
-#[derive(Clone, Copy)]
-struct Turn {
-    cos: f32,
-    sin: f32,
-}
-
-impl Turn {
-    fn apply(self, a: f32, b: f32) -> (f32, f32) {
-        (a * self.cos - b * self.sin, a * self.sin + b * self.cos)
+/// All that the rotations depend on.
+fn key(op: &Rope<'_, HostBuffer>) -> Key {
+    let scaling = match op.scaling {
+        Scaling::None => [0, 0, 0, 0, 0, 0, 0],
+        Scaling::Linear { factor } => [1, factor.to_bits(), 0, 0, 0, 0, 0],
+        Scaling::Yarn { factor, original_context, extrapolation, attention, beta_fast, beta_slow } => [
+            factor.to_bits(),
+            original_context,
+            extrapolation.to_bits(),
+            attention.to_bits(),
+            beta_fast.to_bits(),
+            beta_slow.to_bits(),
+            2,
+        ],
+    };
+    let mut key = vec![u32::try_from(op.n_rot).unwrap_or(u32::MAX), op.base.to_bits()];
+    key.extend(scaling);
+    if let Some(factors) = op.factors {
+        key.extend(Rows::of(factors).read(0, &mut Vec::new()).iter().map(|factor| factor.to_bits()));
     }
+    // Without its length, a factor could pass for a position.
+    key.push(u32::try_from(key.len()).unwrap_or(u32::MAX));
+    key.extend_from_slice(op.positions.values());
+    key
 }
 
 /// By how much each pair turns from one position to the next.
@@ -85,13 +102,12 @@ impl Spectrum {
         Spectrum { steps: (0..op.n_rot / 2).map(step).collect(), magnitude }
     }
 
-    /// The rotations of all pairs at `position`.
-    fn at(&self, position: u32) -> Vec<Turn> {
-        let turn = |step: &f64| {
+    /// Puts the rotations of all pairs at `position` in `turns`.
+    fn fill(&self, position: u32, turns: &mut [Turn]) {
+        for (turn, step) in turns.iter_mut().zip(&self.steps) {
             let (sin, cos) = (f64::from(position) * step).sin_cos();
-            Turn { cos: round(cos * self.magnitude), sin: round(sin * self.magnitude) }
-        };
-        self.steps.iter().map(turn).collect()
+            *turn = Turn { cos: round(cos * self.magnitude), sin: round(sin * self.magnitude) };
+        }
     }
 }
 

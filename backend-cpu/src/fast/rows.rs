@@ -15,12 +15,16 @@ pub struct Rows<'a> {
     buffer: &'a [u8],
     layout: Layout,
     row_bytes: usize,
+    /// Bytes from a row to the next, for a matrix.
+    step: Option<usize>,
 }
 
 impl<'a> Rows<'a> {
     /// The rows of a tensor that an op has accepted.
     pub fn of(view: View<'a, HostBuffer>) -> Self {
-        Rows { buffer: view.buffer.bytes(), layout: view.layout, row_bytes: row_bytes(&view.layout) }
+        let layout = view.layout;
+        let step = (layout.rank() == 2).then(|| layout.row_offset(&[1]) - layout.row_offset(&[0]));
+        Rows { buffer: view.buffer.bytes(), layout, row_bytes: row_bytes(&layout), step }
     }
 
     /// Type of the elements.
@@ -28,24 +32,27 @@ impl<'a> Rows<'a> {
         self.layout.dtype()
     }
 
+    /// Elements of a row.
+    pub fn columns(&self) -> usize {
+        self.layout.shape().last().copied().unwrap_or(1)
+    }
+
     /// Bytes of row number `nth`, in row-major order.
     pub fn bytes(&self, nth: usize) -> &'a [u8] {
+        if let Some(step) = self.step {
+            return &self.buffer[self.layout.offset() + nth * step..][..self.row_bytes];
+        }
         self.bytes_at(&place(&self.layout, nth))
     }
 
     /// Bytes of the row at `index`, which leaves out the innermost dimension.
-    fn bytes_at(&self, index: &[usize]) -> &'a [u8] {
+    pub fn bytes_at(&self, index: &[usize]) -> &'a [u8] {
         &self.buffer[self.layout.row_offset(index)..][..self.row_bytes]
     }
 
     /// Values of row number `nth`: where they lie if they are f32 already, or else decoded to `scratch`.
     pub fn read<'s>(&'s self, nth: usize, scratch: &'s mut Vec<f32>) -> &'s [f32] {
-        self.read_at(&place(&self.layout, nth), scratch)
-    }
-
-    /// Values of the row at `index`: where they lie if they are f32 already, or else decoded to `scratch`.
-    pub fn read_at<'s>(&'s self, index: &[usize], scratch: &'s mut Vec<f32>) -> &'s [f32] {
-        let bytes = self.bytes_at(index);
+        let bytes = self.bytes(nth);
         if self.dtype() == DType::F32
             && let Ok(values) = bytemuck::try_cast_slice(bytes)
         {

@@ -49,43 +49,6 @@ fn total(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-/// `Σ weightᵢ·rowᵢ` of rows of one length, as [`dot`] sums, column by column.
-pub struct RowSum {
-    columns: usize,
-    added: usize,
-    /// `[LANES, columns]`.
-    lanes: Vec<f32>,
-}
-
-impl RowSum {
-    /// The sum of no rows.
-    pub fn new(columns: usize) -> Self {
-        RowSum { columns, added: 0, lanes: vec![0.0; LANES * columns] }
-    }
-
-    /// Adds a row.
-    pub fn add(&mut self, weight: f32, row: &[f32]) {
-        let lane = &mut self.lanes[self.added % LANES * self.columns..][..self.columns];
-        for (sum, value) in lane.iter_mut().zip(row) {
-            *sum += weight * value;
-        }
-        self.added += 1;
-    }
-
-    /// The sums, one per column.
-    pub fn total(&mut self) -> &[f32] {
-        let mut width = self.lanes.len();
-        while width > self.columns {
-            width /= 2;
-            let (low, high) = self.lanes[..2 * width].split_at_mut(width);
-            for (low, high) in low.iter_mut().zip(high) {
-                *low += *high;
-            }
-        }
-        &self.lanes[..self.columns]
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,19 +66,5 @@ mod tests {
         assert_eq!(sum(&x).to_bits(), 1.0f32.to_bits(), "lanes 0 and 1 must be apart");
         x[1] = f32::EPSILON / 2.0;
         assert!(sum(&x) > 1.0, "lane 1 must be added up before it meets lane 0");
-    }
-
-    #[test]
-    fn a_sum_of_rows_has_the_bits_of_dot() {
-        let weight: Vec<f32> = (0..37u8).map(|i| 1.0 / (f32::from(i) + 0.7)).collect();
-        let value = |i: usize, c: usize| ((i * 31 + c * 17) % 101) as f32 / 7.0 - 5.0;
-        let mut rows = RowSum::new(5);
-        for (i, w) in weight.iter().enumerate() {
-            rows.add(*w, &[0, 1, 2, 3, 4].map(|c| value(i, c)));
-        }
-        for (c, got) in rows.total().iter().enumerate() {
-            let column: Vec<f32> = (0..37).map(|i| value(i, c)).collect();
-            assert_eq!(got.to_bits(), dot(&weight, &column).to_bits());
-        }
     }
 }

@@ -1,23 +1,41 @@
 //! Who does the work: a pool of threads of the backend's own.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::available_parallelism;
 
 use kernels::{Source, ViewMut};
-use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use super::blocks::decode_row;
+use super::matmul::Block;
+use super::pool::Pool;
 use super::rows::{Rows, floats_mut, rows_mut};
+use super::simd::{Arch, Kernel};
+use super::turns::Turns;
 use crate::HostBuffer;
 
 /// Elementary operations below which waking a pool costs more than it saves.
 const WORTH_WAKING: usize = 1 << 14;
 
+/// What enters a product with quantised weights.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Activations {
+    /// Activations rounded to 8 bits, 32 to a scale.
+    #[default]
+    Int8,
+    /// Activations as they are.
+    Exact,
+}
+
 /// Computes by the functions of this module, on a number of threads.
 #[derive(Clone, Debug)]
 pub struct Threads {
     /// Absent where the caller's thread does everything.
-    pool: Option<Arc<ThreadPool>>,
+    pool: Option<Arc<Pool>>,
+    arch: Arch,
+    activations: Activations,
+    turns: Arc<Turns>,
+    /// Memory for rounded activations, where no product has it.
+    blocks: Arc<Mutex<Vec<Block>>>,
 }
 
 impl Default for Threads {
@@ -31,23 +49,85 @@ impl Threads {
     /// `count` threads; one per core for 0. Where the system does not grant them, the caller's thread does the work alone,
     /// with the same results.
     pub fn new(count: usize) -> Self {
-        let build = || ThreadPoolBuilder::new().num_threads(count).build().ok().map(Arc::new);
-        let pool = if count == 1 { None } else { build() };
-        Threads { pool }
+        let count = if count == 0 { available_parallelism().map_or(1, usize::from) } else { count };
+        let pool = if count == 1 { None } else { Pool::new(count).map(Arc::new) };
+        Threads {
+            pool,
+            arch: Arch::detect(),
+            activations: Activations::Int8,
+            turns: Arc::default(),
+            blocks: Arc::default(),
+        }
+    }
+
+    /// The same threads with this treatment of activations.
+    #[must_use]
+    pub fn with_activations(mut self, activations: Activations) -> Self {
+        self.activations = activations;
+        self
+    }
+
+    /// The same threads without the vector instructions of this machine. The results are the same.
+    #[must_use]
+    pub fn portable(mut self) -> Self {
+        self.arch = Arch::Portable;
+        self
     }
 
     /// Threads that work.
     pub fn count(&self) -> usize {
-        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
+        self.pool.as_ref().map_or(1, |pool| pool.count())
+    }
+
+    /// What enters a product with quantised weights.
+    pub(super) const fn activations(&self) -> Activations {
+        self.activations
+    }
+
+    /// The vector instructions that are used.
+    pub(super) const fn arch(&self) -> Arch {
+        self.arch
+    }
+
+    /// The rotations of the last `rope`.
+    pub(super) fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    /// The memory that the last product left, or none.
+    pub(super) fn take_blocks(&self) -> Vec<Block> {
+        std::mem::take(&mut self.blocks.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Leaves memory to the next product.
+    pub(super) fn keep_blocks(&self, blocks: Vec<Block>) {
+        *self.blocks.lock().unwrap_or_else(PoisonError::into_inner) = blocks;
+    }
+
+    /// Runs `kernel` on the caller's thread.
+    pub(super) fn compute<K: Kernel>(&self, kernel: K) -> K::Output {
+        self.arch.run(kernel)
     }
 
     /// Does `f` to each item, given its number. `work` estimates the elementary operations of all items together.
-    pub(super) fn each<T: Send>(&self, items: Vec<T>, work: usize, f: impl Fn(usize, T) + Sync + Send) {
+    pub(super) fn each<T: Send>(
+        &self,
+        items: impl IntoIterator<Item = T, IntoIter: Send>,
+        work: usize,
+        f: impl Fn(usize, T) + Sync,
+    ) {
+        let items = items.into_iter().enumerate();
         match &self.pool {
             Some(pool) if work >= WORTH_WAKING => {
-                pool.install(|| items.into_par_iter().enumerate().for_each(|(i, item)| f(i, item)));
+                let items = Mutex::new(items);
+                let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
+                pool.run(&|| {
+                    while let Some((i, item)) = next() {
+                        f(i, item);
+                    }
+                });
             }
-            _ => items.into_iter().enumerate().for_each(|(i, item)| f(i, item)),
+            _ => items.for_each(|(i, item)| f(i, item)),
         }
     }
 
@@ -57,19 +137,26 @@ impl Threads {
         &self,
         x: &Source<'_, HostBuffer>,
         out: ViewMut<'_, HostBuffer>,
-        f: impl Fn(usize, &mut [f32]) + Sync + Send,
+        f: impl Fn(usize, &mut [f32]) + Sync,
     ) {
         let x = match x {
             Source::Of(view) => Some(Rows::of(*view)),
             Source::InPlace => None,
         };
         let (dtype, work) = (out.layout.dtype(), out.layout.elements().unwrap_or(0));
-        self.each(rows_mut(out), work, |i, row| {
-            let row = floats_mut(row);
-            if let Some(x) = &x {
-                decode_row(dtype, x.bytes(i), row);
+        let per_task = (ELEMENTS_PER_TASK / out.layout.shape().last().copied().unwrap_or(1).max(1)).max(1);
+        let mut rows = rows_mut(out);
+        self.each(rows.chunks_mut(per_task), work, |task, rows| {
+            for (i, row) in (task * per_task..).zip(rows) {
+                let row = floats_mut(row);
+                if let Some(x) = &x {
+                    decode_row(dtype, x.bytes(i), row);
+                }
+                f(i, row);
             }
-            f(i, row);
         });
     }
 }
+
+/// Elements that a thread takes at a time: some microseconds of work.
+const ELEMENTS_PER_TASK: usize = 1 << 12;

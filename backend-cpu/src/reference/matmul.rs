@@ -24,6 +24,43 @@ pub(super) fn matmul(op: &Matmul<'_, HostBuffer>) -> Array2<Element> {
     transposed.reversed_axes()
 }
 
+/// The values of [`matmul`] alone, rounded to f32, as bytes.
+#[expect(clippy::cast_possible_truncation, reason = "rounding to the output's type is what is meant")]
+pub(super) fn values(op: &Matmul<'_, HostBuffer>) -> Vec<u8> {
+    let x = array::<Ix2>(&op.x).mapv(f64::from);
+    let x: Vec<_> = x.rows().into_iter().map(|row| row.to_vec()).collect();
+    let bias = op.bias.as_ref().map(array::<Ix1>);
+    let (n, k) = (op.weight.layout.dim(0), op.weight.layout.dim(1));
+    let columns = (0..n).into_par_iter().map(|c| {
+        let weights = decoded(op, c, k);
+        let bias = bias.as_ref().map_or(0.0, |bias| bias[c].into());
+        x.iter().map(|x| (dot(&weights, x) + bias) as f32).collect::<Vec<_>>()
+    });
+    let columns: Vec<_> = columns.collect();
+    (0..x.len()).flat_map(|r| columns.iter().flat_map(move |column| column[r].to_le_bytes())).collect()
+}
+
+/// Row `row` of the weights.
+fn decoded(op: &Matmul<'_, HostBuffer>, row: usize, k: usize) -> Vec<f64> {
+    let mut values = vec![0.0f32; k];
+    decode_row(&op.weight, &[row], &mut values);
+    values.into_iter().map(f64::from).collect()
+}
+
+/// `Σ w·x`, in eight sums side by side.
+fn dot(w: &[f64], x: &[f64]) -> f64 {
+    let (w, w_rest) = w.as_chunks::<8>();
+    let (x, x_rest) = x.as_chunks::<8>();
+    let mut sums = [0.0; 8];
+    for (w, x) in w.iter().zip(x) {
+        for i in 0..8 {
+            sums[i] += w[i] * x[i];
+        }
+    }
+    let rest: f64 = w_rest.iter().zip(x_rest).map(|(w, x)| w * x).sum();
+    sums.into_iter().sum::<f64>() + rest
+}
+
 /// A row of `x`.
 struct Activations {
     values: Vec<f64>,
@@ -49,28 +86,25 @@ struct WeightRow {
 
 impl WeightRow {
     fn new(op: &Matmul<'_, HostBuffer>, row: usize, k: usize) -> Self {
-        let mut values = vec![0.0f32; k];
-        decode_row(&op.weight, &[row], &mut values);
+        let values = decoded(op, row, k);
         let mut parts = vec![0.0f32; k];
         magnitude_row(op.weight.layout.dtype(), row_bytes(&op.weight, &[row]), &mut parts)
             .expect("whole blocks of a weight format");
         WeightRow {
-            decoded: Magnitudes::new(values.iter().map(|v| v.abs().into())),
+            decoded: Magnitudes::new(values.iter().map(|v| v.abs())),
             factored: Magnitudes::new(parts.into_iter().map(f64::from)),
-            values: values.into_iter().map(f64::from).collect(),
+            values,
         }
     }
 
     fn dot(&self, x: &Activations, bias: f64) -> Element {
-        let (mut y, mut decoded, mut factored) = (0.0, 0.0, 0.0);
+        let (mut decoded, mut factored) = (0.0, 0.0);
         for ((w, parts), x) in self.values.iter().zip(&self.factored.values).zip(&x.values) {
-            let product = w * x;
-            y += product;
-            decoded += product.abs();
+            decoded += (w * x).abs();
             factored += parts * x.abs();
         }
         Element {
-            y: y + bias,
+            y: dot(&self.values, &x.values) + bias,
             k: x.values.len(),
             bias,
             x: x.extent,

@@ -69,7 +69,9 @@ fn answers(op: &Op<'_, HostBuffer>) -> Vec<Answer> {
 }
 
 impl Compute for Exact {
-    const NAME: &'static str = "ref";
+    fn name(&self) -> &'static str {
+        "ref"
+    }
 
     fn describe(&self) -> String {
         "CPU, f64 reference".into()
@@ -84,7 +86,11 @@ impl Compute for Exact {
     }
 
     fn run(&self, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError> {
-        let answers = answers(&op);
+        let answers = match &*op {
+            // A model spends its time here, and only the oracle asks for what errors scale with.
+            Op::Matmul(op) => vec![Answer::Bits(matmul::values(op))],
+            op => answers(op),
+        };
         for (mut out, answer) in op.into_inner().into_outputs().into_iter().zip(answers) {
             answer.store(&mut out);
         }

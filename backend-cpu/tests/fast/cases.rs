@@ -77,6 +77,7 @@ pub fn all() -> Vec<Record> {
     for dtype in DType::WEIGHTS {
         all.push(matmul(r, dtype, ROWS, 48, 512, dtype == DType::Q4K));
         all.push(matmul(r, dtype, 1, 97, 256, true));
+        all.push(matmul(r, dtype, 6, 21, 768, false));
         all.push(embed(r, dtype));
         all.push(convert(r, Stem::Dequantize, dtype, DType::F32));
         all.push(convert(r, Stem::Copy, dtype, dtype));

@@ -1,10 +1,12 @@
 //! The laws.
 
+use backend_cpu::fast::{Activations, Fast, Threads};
+use backend_cpu::host::Host;
 use kernels::{Role, Stem};
 
 use super::cases;
 use super::relay::{alone, in_place, padded, reversed};
-use super::run::{outputs, run};
+use super::run::{outputs, outputs_on, run};
 
 #[test]
 fn the_number_of_threads_leaves_no_trace() {
@@ -12,6 +14,31 @@ fn the_number_of_threads_leaves_no_trace() {
         let one = outputs(&record, 1);
         for threads in [2, 3, 7] {
             assert!(outputs(&record, threads) == one, "{} on {threads} threads: {record:?}", record.stem);
+        }
+    }
+}
+
+#[test]
+fn plain_rust_gives_the_bits_of_vector_instructions() {
+    for record in cases::all() {
+        for activations in [Activations::Int8, Activations::Exact] {
+            let threads = || Threads::new(2).with_activations(activations);
+            let portable = outputs_on(&record, &Host::new(threads().portable()));
+            assert!(outputs_on(&record, &Host::new(threads())) == portable, "{}: {record:?}", record.stem);
+        }
+    }
+}
+
+#[test]
+fn exact_activations_leave_no_trace_of_threads_and_rows_either() {
+    for record in cases::all().into_iter().filter(|record| record.stem == Stem::Matmul) {
+        let rows = record.find("out").unwrap().layout.dim(0);
+        let whole = &outputs_on(&record, &Fast::exact(1))[0];
+        assert!(outputs_on(&record, &Fast::exact(3))[0] == *whole, "{record:?}");
+        for row in 0..rows {
+            let single = &outputs_on(&alone(&record, row, rows), &Fast::exact(2))[0];
+            let size = whole.len() / rows;
+            assert!(single[..] == whole[row * size..][..size], "row {row} of {rows}: {record:?}");
         }
     }
 }

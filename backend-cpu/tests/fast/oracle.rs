@@ -9,10 +9,9 @@ use kernels::{Backend, DType, Expected, Record, Role, Stem};
 use super::cases::{self, Random, given, indices, output};
 
 /// Why the oracle does not accept an output of a record from the fast backend; empty where it accepts all.
-fn objections(record: &Record) -> Vec<String> {
-    let backend = Fast::with_threads(2);
+fn objections(record: &Record, backend: &Fast) -> Vec<String> {
     let stream = backend.stream().unwrap();
-    let mut buffers = record.upload(&backend, &stream).unwrap();
+    let mut buffers = record.upload(backend, &stream).unwrap();
     let op = record.bind(&mut buffers).unwrap().validate().unwrap();
     let expected = reference::oracle(&op, &backend.numerics(&op.form()));
     backend.launch(&stream, op).unwrap();
@@ -43,7 +42,10 @@ fn forgive_the_unspecified(expected: &Expected, got: &mut [u8]) {
 }
 
 fn assert_accepted(records: impl IntoIterator<Item = Record>) {
-    let objections: Vec<_> = records.into_iter().flat_map(|record| objections(&record)).collect();
+    let backends = [Fast::with_threads(2), Fast::exact(2)];
+    let objections =
+        |record: Record| backends.iter().flat_map(|b| objections(&record, b)).collect::<Vec<_>>();
+    let objections: Vec<_> = records.into_iter().flat_map(objections).collect();
     assert!(objections.is_empty(), "{}", objections.join("\n"));
 }
 

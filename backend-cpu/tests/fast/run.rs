@@ -6,9 +6,13 @@ use kernels::{Backend, Record, RecordOperand, Role};
 
 /// The buffers of a record's operands after it was run on `threads` threads.
 pub fn run(record: &Record, threads: usize) -> Vec<HostBuffer> {
-    let backend = Fast::with_threads(threads);
+    run_on(record, &Fast::with_threads(threads))
+}
+
+/// The buffers of a record's operands after it was run on `backend`.
+pub fn run_on(record: &Record, backend: &Fast) -> Vec<HostBuffer> {
     let stream = backend.stream().unwrap();
-    let mut buffers = record.upload(&backend, &stream).unwrap();
+    let mut buffers = record.upload(backend, &stream).unwrap();
     let op = record.bind(&mut buffers).unwrap().validate().unwrap();
     backend.launch(&stream, op).unwrap();
     buffers
@@ -16,7 +20,12 @@ pub fn run(record: &Record, threads: usize) -> Vec<HostBuffer> {
 
 /// The elements of a record's outputs after it was run, without padding.
 pub fn outputs(record: &Record, threads: usize) -> Vec<Vec<u8>> {
-    let buffers = run(record, threads);
+    outputs_on(record, &Fast::with_threads(threads))
+}
+
+/// The elements of a record's outputs after it was run on `backend`, without padding.
+pub fn outputs_on(record: &Record, backend: &Fast) -> Vec<Vec<u8>> {
+    let buffers = run_on(record, backend);
     let operands = record.operands().iter().zip(&buffers);
     let outputs = operands.filter(|(operand, _)| operand.role == Role::Output);
     outputs.map(|(operand, buffer)| operand.layout.gather(buffer.bytes(), 0).unwrap()).collect()

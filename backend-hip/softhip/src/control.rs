@@ -22,6 +22,7 @@
 
 mod copies;
 mod current;
+mod kernels;
 mod launches;
 mod modules;
 mod options;

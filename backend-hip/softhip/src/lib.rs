@@ -28,3 +28,4 @@ pub mod memory;
 pub mod object;
 pub mod report;
 pub mod sched;
+mod wide;

@@ -60,7 +60,14 @@ impl Bench {
 }
 
 fn plain(exec: u64, addresses: &[u64; WAVE], bytes: u32) -> WaveAccess<'_> {
-    WaveAccess { exec, addresses: Addresses::Wide(addresses), bytes, align: 1, pc: 4 * bytes, atomic: false }
+    WaveAccess {
+        exec,
+        addresses: Addresses::of(exec, addresses),
+        bytes,
+        align: 1,
+        pc: 4 * bytes,
+        atomic: false,
+    }
 }
 
 #[track_caller]
@@ -107,6 +114,43 @@ fn many_readers_do_not_race_and_a_writer_after_them_does() {
     races(bench.store(&mut bench.group(20), 8, 1), 0, 8, AccessKind::Read, Some(0));
     races(bench.store(&mut bench.group(0), 8, 1), 0, 8, AccessKind::Read, None);
     bench.store(&mut bench.group(20), 256, 1).unwrap();
+}
+
+#[test]
+fn pages_that_many_read_are_still_guarded_against_writers() {
+    let bench = Bench::new();
+    let read_all = |group: &mut Group| -> Outcome {
+        for offset in (0..1 << 16).step_by(256) {
+            bench.load(group, offset, u64::MAX)?;
+        }
+        Ok(())
+    };
+    for group in 0..5 {
+        read_all(&mut bench.group(group)).unwrap();
+    }
+    races(bench.store(&mut bench.group(9), 8192, 1), 0, 8192, AccessKind::Read, Some(0));
+    races(bench.store(&mut bench.group(0), 8200, 1), 0, 8200, AccessKind::Read, None);
+}
+
+#[test]
+fn a_page_that_an_ordered_writer_has_changed_is_no_longer_free_to_read() {
+    let memory = Memory::new(1, 1 << 30);
+    let base = memory.allocate(1 << 14, AllocationKind::Device, None).unwrap();
+    memory.fill(base, &[0], 1 << 14).unwrap();
+    let bench = Bench { launch: memory.launch(64, Checks::ALL), memory, base };
+    let flag = 1 << 13;
+    for group in 0..3 {
+        let mut group = bench.group(group);
+        for offset in (0..4096).step_by(256) {
+            bench.load(&mut group, offset, u64::MAX).unwrap();
+        }
+        bench.add(&mut group, flag).unwrap();
+    }
+    let mut writer = bench.group(7);
+    bench.add(&mut writer, flag).unwrap();
+    bench.store(&mut writer, 512, 1).unwrap();
+    bench.load(&mut bench.group(8), 1024, u64::MAX).unwrap();
+    races(bench.load(&mut bench.group(8), 512, 1), 0, 512, AccessKind::Write, Some(7));
 }
 
 #[test]

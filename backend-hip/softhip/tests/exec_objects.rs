@@ -425,3 +425,49 @@ fn an_endless_kernel_ends_with_its_budget() {
     let report = device.run("collatz", [1, 1, 1], [64, 1, 1], &arguments).unwrap_err();
     assert!(matches!(report.problem, Problem::Budget { .. }), "{report}");
 }
+
+#[test]
+fn buffer_resources_have_bounds_of_their_own() {
+    let device = Device::load("buffers");
+    let x: Vec<u32> = (0..80).map(|i| 100 + i).collect();
+    let (dx, out) = (device.upload(&x), device.upload(&[7u32; 64]));
+    // 60 words of x are within its resource, 62 words of the result within theirs.
+    let arguments = device.arguments("buffer_copy").pointer(dx).pointer(out).u32(4 * 60).u32(4 * 62).u32(3);
+    device.run("buffer_copy", [1, 1, 1], [64, 1, 1], &arguments).unwrap();
+    let expected: Vec<u32> = (0..64)
+        .map(|t| match t {
+            // The offset of the instruction counts for the bounds, the scalar one does not.
+            0..59 => 100 + t + 3,
+            59..62 => 0,
+            _ => 7,
+        })
+        .collect();
+    assert_eq!(device.download::<u32>(out, 64), expected);
+    // A resource that is larger than its memory is found at the memory's own bounds.
+    let arguments = device.arguments("buffer_copy").pointer(dx).pointer(out).u32(4 * 100).u32(256).u32(20);
+    let report = device.run("buffer_copy", [1, 1, 1], [64, 1, 1], &arguments).unwrap_err().to_string();
+    assert!(report.starts_with("Invalid global read of size 4 bytes"), "{report}");
+    assert!(report.contains("buffer_load_dword"), "{report}");
+}
+
+#[test]
+fn buffers_move_wide_and_narrow_data() {
+    let device = Device::load("buffers");
+    let (x, y) = (numbers(256, 5), numbers(16, 6));
+    let (dx, out, dy, bytes) = (device.upload(&x), device.buffer(1024), device.upload(&y), device.buffer(64));
+    let arguments = device.arguments("buffer_copy_wide").pointer(dx).pointer(out).pointer(dy).pointer(bytes);
+    device.run("buffer_copy_wide", [1, 1, 1], [64, 1, 1], &arguments).unwrap();
+    assert_eq!(device.download::<u32>(out, 256), x);
+    assert_eq!(device.download::<u32>(bytes, 16), y);
+}
+
+#[test]
+fn loads_go_straight_to_lds() {
+    let device = Device::load("buffers");
+    let x = numbers(128, 7);
+    let (dx, out) = (device.upload(&x), device.buffer(256));
+    let arguments = device.arguments("load_to_lds").pointer(dx).pointer(out);
+    device.run("load_to_lds", [1, 1, 1], [64, 1, 1], &arguments).unwrap();
+    let expected: Vec<u32> = (0..64).map(|t| x[t].wrapping_add(x[64 + t])).collect();
+    assert_eq!(device.download::<u32>(out, 64), expected);
+}

@@ -419,3 +419,14 @@ fn addresses_and_results_follow_from_the_seed() {
     assert_eq!(run(1), run(1));
     assert_ne!(run(1), run(2));
 }
+
+#[test]
+fn the_dispatch_packet_tells_the_shape_of_the_launch() {
+    let hip = Hip::new();
+    let function = hip.kernel("buffers", "packet");
+    let out = hip.malloc(24);
+    let launch = Launch { block: [64, 2, 4], ..Launch::new(1, 1) };
+    assert_eq!(hip.launch(function, launch, &[Arg::Pointer(out)]), SUCCESS);
+    assert_eq!(hip.synchronize(), SUCCESS, "{:?}", hip.reports());
+    assert_eq!(hip.download::<u32>(out, 6), [3, 64 | (2 << 16), 4, 64, 2, 4]);
+}

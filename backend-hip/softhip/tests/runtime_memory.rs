@@ -27,7 +27,7 @@ fn counted(memory: &Memory, size: u64) -> u64 {
 }
 
 fn access(exec: u64, addresses: &[u64; WAVE], bytes: u32) -> WaveAccess<'_> {
-    WaveAccess { exec, addresses: Addresses::Wide(addresses), bytes, align: 1, pc: 0, atomic: false }
+    WaveAccess { exec, addresses: Addresses::of(exec, addresses), bytes, align: 1, pc: 0, atomic: false }
 }
 
 fn strided(base: u64, stride: u64) -> [u64; WAVE] {
@@ -85,20 +85,34 @@ fn loads_of_every_width_and_pattern_give_the_bytes_of_memory() {
 }
 
 #[test]
-fn a_base_with_offsets_loads_what_wide_addresses_load() {
-    let memory = memory();
-    let base = counted(&memory, 4096);
-    let launch = memory.launch(1, Checks::ALL);
-    for stride in [4u32, 12] {
-        let offsets: Lanes = std::array::from_fn(|lane| 64 + stride * u32::try_from(lane).unwrap());
-        let based = WaveAccess {
-            addresses: Addresses::Based { base: base - 64, offsets: &offsets },
-            ..access(u64::MAX, &[0; WAVE], 4)
-        };
-        let mut out = [[0; WAVE]; 1];
-        launch.load(&mut launch.group(0), &based, &mut out).unwrap();
-        let wide = load(&launch, u64::MAX, &strided(base, u64::from(stride)), 4).unwrap();
-        assert_eq!(out[0], wide[0]);
+fn runs_load_and_store_what_their_lanes_do_one_by_one() {
+    for (bytes, shift, exec) in [1u32, 2, 4, 8, 12, 16]
+        .into_iter()
+        .flat_map(|bytes| (0..4u64).map(move |shift| (bytes, shift)))
+        .flat_map(|(bytes, shift)| [u64::MAX, 0x7E0].map(|exec| (bytes, shift, exec)))
+    {
+        for stride in [0, 1, 3, 4, 6, 8, 34, 128] {
+            let memory = memory();
+            let (as_run, as_lanes) = (counted(&memory, 10_000), counted(&memory, 10_000));
+            let launch = memory.launch(1, Checks::ALL);
+            let (run, each) = (strided(as_run + shift, stride), strided(as_lanes + shift, stride));
+            let run = access(exec, &run, bytes);
+            assert!(matches!(run.addresses, Addresses::Run(_)));
+            let each = WaveAccess { addresses: Addresses::Each(&each), ..run };
+            let mut loaded = [[[7; WAVE]; 4]; 2];
+            launch.load(&mut launch.group(0), &run, &mut loaded[0]).unwrap();
+            launch.load(&mut launch.group(0), &each, &mut loaded[1]).unwrap();
+            assert_eq!(loaded[0], loaded[1], "{bytes} bytes, shift {shift}, stride {stride}");
+            let data: [Lanes; 4] = std::array::from_fn(|r| {
+                std::array::from_fn(|lane| 0xA1B2_0000 | u32::try_from(256 * r + lane).unwrap())
+            });
+            launch.store(&mut launch.group(0), &run, &data).unwrap();
+            launch.store(&mut launch.group(0), &each, &data).unwrap();
+            let mut stored = [vec![0; 10_000], vec![0; 10_000]];
+            memory.read(as_run, &mut stored[0], true).unwrap();
+            memory.read(as_lanes, &mut stored[1], true).unwrap();
+            assert_eq!(stored[0], stored[1], "{bytes} bytes, shift {shift}, stride {stride}");
+        }
     }
 }
 

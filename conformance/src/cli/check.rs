@@ -11,7 +11,7 @@ use conformance::report::{self, Sweep};
 use conformance::stream::{Stream, regressions};
 use conformance::suite::{self, Filter, Shard};
 use conformance::worker::{Recipe, Worker};
-use conformance::{control, file, shrink, sweep};
+use conformance::{control, file, replay, saved, shrink, sweep};
 
 use super::progress::Progress;
 use super::{End, Trouble, print};
@@ -30,6 +30,8 @@ Examples:
   assay check 'rope neox' --backend cpu      cases whose names contain both words
   assay check --cases 100000 --seed 7        and 100,000 random ones
   assay check --shard 2/4 --junit out.xml    a quarter of the work, for CI
+  assay check --save-capsules failed/        and the failing ops, to run anywhere
+  assay check --capsules failed/             a folder of capsules as a regression suite
   assay check --guard fence-after            an access past the end of a buffer kills its worker")]
 pub struct Check {
     /// Words that the names of the cases must contain, separated by blanks; a full name runs that case.
@@ -62,6 +64,12 @@ pub struct Check {
     /// Cases that failed before and run first.
     #[arg(long, default_value = "assay-regressions.txt", value_name = "FILE")]
     regressions: PathBuf,
+    /// Runs the capsules of a folder instead of the cases.
+    #[arg(long, value_name = "DIR")]
+    capsules: Option<PathBuf>,
+    /// Saves the ops of failing cases, made smaller, as capsules in this folder.
+    #[arg(long, value_name = "DIR")]
+    save_capsules: Option<PathBuf>,
     /// Writes everything as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -98,6 +106,9 @@ impl Check {
             finished.backends.push(backends::open(&name, self.guard)?.identity());
             self.sweep(&name, &expectations, &mut finished)?;
         }
+        if let (true, Some(folder)) = (finished.results.is_empty(), &self.capsules) {
+            return Err(Trouble::Input(format!("{}: no capsule there", folder.display())));
+        }
         if finished.results.is_empty() {
             let what = format!("no case's name contains all of '{}' (see assay list)", self.filter);
             return Err(Trouble::Input(what));
@@ -120,13 +131,16 @@ impl Check {
         let program =
             std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
         let timeout = Duration::from_secs(self.timeout);
-        Ok(Recipe { program, backend: backend.into(), guard: self.guard, timeout })
+        Ok(Recipe { program, backend: backend.into(), guard: self.guard, timeout, keep: None })
     }
 
     /// Runs one backend's cases: those that failed before, the enumerated ones, the random ones.
     fn sweep(&self, backend: &str, expectations: &Expectations, finished: &mut Sweep) -> Result<(), Trouble> {
         let filter = Filter::new(&self.filter);
         let recipe = self.recipe(backend)?;
+        if let Some(folder) = &self.capsules {
+            return self.run_capsules(folder, &recipe, expectations, finished);
+        }
         let kept = regressions::read(&self.regressions)
             .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions.display())))?;
         let of_backend = |name: &String| name.split('/').nth(1) == Some(backend) && filter.matches(name);
@@ -138,10 +152,8 @@ impl Check {
             names.push(self.filter.clone());
         }
         let mut progress = Progress::new(&format!("checking {backend}"), names.len() + self.cases);
-        let jobs = self
-            .jobs
-            .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-        let results = sweep::sweep(&names, jobs, &recipe, |_| progress.step()).map_err(worker_trouble)?;
+        let results =
+            sweep::sweep(&names, self.jobs(), &recipe, |_| progress.step()).map_err(worker_trouble)?;
         let mut results: Vec<_> = results.into_iter().map(|result| expectations.apply(result)).collect();
 
         let mut worker = Worker::new(recipe);
@@ -162,9 +174,59 @@ impl Check {
             progress.step();
         }
         progress.finish();
+        if let Some(folder) = &self.save_capsules {
+            self.save(folder, backend, &results, finished)?;
+        }
         self.keep(&results, finished)?;
         finished.results.extend(results);
         Ok(())
+    }
+
+    /// Runs the capsules of a folder.
+    fn run_capsules(
+        &self,
+        folder: &Path,
+        recipe: &Recipe,
+        expectations: &Expectations,
+        finished: &mut Sweep,
+    ) -> Result<(), Trouble> {
+        let files = saved::files(folder).map_err(|e| Trouble::Input(format!("{}: {e}", folder.display())))?;
+        let names: Vec<String> =
+            files.iter().map(|path| format!("{}{}", replay::PREFIX, path.display())).collect();
+        let mut progress = Progress::new(&format!("replaying on {}", recipe.backend), names.len());
+        let results =
+            sweep::sweep(&names, self.jobs(), recipe, |_| progress.step()).map_err(worker_trouble)?;
+        progress.finish();
+        finished.results.extend(results.into_iter().map(|result| expectations.apply(result)));
+        Ok(())
+    }
+
+    /// Saves the op of each failing case that a single op shows.
+    fn save(
+        &self,
+        folder: &Path,
+        backend: &str,
+        results: &[CaseResult],
+        finished: &Sweep,
+    ) -> Result<(), Trouble> {
+        let recipe = self.recipe(backend)?;
+        for result in results.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_))) {
+            let small = finished.smaller(&result.name);
+            // Without a smaller case it is one of many of a kind, of which another one is saved.
+            let Some(case) = small else { continue };
+            let saved = saved::save(folder, case, &recipe)
+                .map_err(|e| Trouble::Input(format!("{}: {e}", folder.display())))?;
+            print(&match saved {
+                Some(path) => format!("capsule: {}\n", path.display()),
+                None => format!("no single op shows {}\n", case.name),
+            });
+        }
+        Ok(())
+    }
+
+    /// Worker processes.
+    fn jobs(&self) -> usize {
+        self.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from)
     }
 
     /// Keeps the names of failing cases for next time.

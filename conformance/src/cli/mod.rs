@@ -2,14 +2,20 @@
 //!
 //! Exit codes: 0 all conform, 1 a kernel does not, 2 bad usage or input, 3 the device is missing or lost.
 
+mod bench;
+mod capsule;
 mod check;
+mod diff;
 mod env;
+mod gpu;
 mod inspect;
 mod list;
+mod locate;
 mod logits;
 mod model;
 mod perplexity;
 mod progress;
+mod replay;
 mod run;
 mod story;
 mod support;
@@ -44,11 +50,17 @@ enum Command {
     Tokenize(tokenize::Tokenize),
     Perplexity(Box<perplexity::Perplexity>),
     Inspect(inspect::Inspect),
+    Bench(Box<bench::Bench>),
     Check(check::Check),
+    Diff(Box<diff::Diff>),
+    Locate(Box<locate::Locate>),
+    Replay(replay::Replay),
+    Capsule(capsule::CapsuleCommand),
     List(list::List),
     Support(support::Support),
     Story(story::Story),
     Zoo(zoo::Zoo),
+    Gpu(gpu::Gpu),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -81,7 +93,7 @@ impl Trouble {
 impl From<OpenError> for Trouble {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Unknown { .. } | OpenError::NoFence { .. } | OpenError::Log { .. } => {
+            OpenError::Unknown { .. } | OpenError::NoFence { .. } | OpenError::Plan(_) | OpenError::Log { .. } => {
                 Trouble::Input(error.to_string())
             }
             OpenError::Device { .. } | OpenError::NoGpu { .. } => Trouble::Device(error.to_string()),
@@ -102,11 +114,17 @@ pub fn main() -> ExitCode {
         Command::Tokenize(command) => command.run(),
         Command::Perplexity(command) => command.run(),
         Command::Inspect(command) => command.run(),
+        Command::Bench(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Diff(command) => command.run(),
+        Command::Locate(command) => command.run(),
+        Command::Replay(command) => command.run(),
+        Command::Capsule(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Support(command) => command.run(),
         Command::Story(command) => command.run(),
         Command::Zoo(command) => command.run(),
+        Command::Gpu(command) => command.run(),
         Command::Worker(command) => command.run(),
     };
     match ended {

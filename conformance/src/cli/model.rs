@@ -24,12 +24,12 @@ use super::{Trouble, env};
 pub struct ModelArgs {
     #[command(flatten)]
     pub file: FileArgs,
-    /// Backend: ref (f64, exact activations), cpu (all cores), soft (HIP kernels on the software device, with every access
-    /// checked), hip (an AMD GPU, in programs built with --features hip).
+    /// Backend: ref (f64), cpu (vectors and threads, 8-bit activations), cpu-exact (the same with exact activations), soft (HIP
+    /// kernels on the software device, every access checked), hip (an AMD GPU, in programs built with --features hip).
     #[arg(long, default_value = "cpu", value_name = "NAME")]
     pub backend: String,
     /// Threads of the backend cpu; one per core for 0. The results are the same for every number.
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(short, long, default_value_t = 0, value_name = "N")]
     pub threads: usize,
     #[command(flatten)]
     pub hip: HipArgs,

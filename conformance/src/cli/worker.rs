@@ -1,6 +1,9 @@
 //! `assay worker`: runs cases whose names come in as lines. Started by `check`, not by people.
 
+use std::path::PathBuf;
+
 use conformance::backends::{self, Guard};
+use conformance::replay::Keeping;
 use conformance::worker;
 
 use super::{End, Trouble};
@@ -14,11 +17,17 @@ pub struct Worker {
     /// What notices an access outside a buffer.
     #[arg(long, value_enum, default_value_t)]
     guard: Guard,
+    /// Folder in which each op is stored before it runs.
+    #[arg(long)]
+    keep: Option<PathBuf>,
 }
 
 impl Worker {
     pub fn run(self) -> Result<End, Trouble> {
-        let target = backends::open(&self.backend, self.guard)?;
+        let mut target = backends::open(&self.backend, self.guard)?;
+        if let Some(folder) = self.keep {
+            target = Box::new(Keeping::new(target, &self.backend, folder));
+        }
         worker::serve(target.as_ref(), std::io::stdin().lock(), std::io::stdout().lock())
             .map_err(Trouble::input)?;
         Ok(End::Well)

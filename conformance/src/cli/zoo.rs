@@ -1,6 +1,6 @@
 //! `assay zoo`: who tests the tests.
 
-use conformance::zoo::{harness, matrix};
+use conformance::zoo::{self, harness, matrix};
 
 use super::progress::Progress;
 use super::{End, Trouble, print};
@@ -40,6 +40,9 @@ impl Zoo {
             }
             for mutant in &harness {
                 print(&format!("{:<48} Harness: {}\n", mutant.name, mutant.fault));
+            }
+            for mutant in zoo::faults::mutants().iter().filter(|m| m.name.contains(&self.filter)) {
+                print(&format!("{:<48} Fault, for locate and diff: {}\n", mutant.name, mutant.fault));
             }
             return Ok(End::Well);
         }

@@ -20,9 +20,7 @@ const BINS: usize = 13;
 
 /// The page.
 pub fn html(sweep: &Sweep) -> String {
-    let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Assay report</title>\n");
-    let _ = write!(page, "<style>\n{}</style>\n</head>\n<body>\n", include_str!("page.css"));
+    let mut page = begin("Assay report", "");
     page.push_str(&head(sweep));
     page.push_str(&failures(sweep));
     page.push_str(&table(sweep));
@@ -32,7 +30,17 @@ pub fn html(sweep: &Sweep) -> String {
     page
 }
 
-fn escape(text: &str) -> String {
+/// The head of a page, up to the start of its body; `css` comes behind the style that all pages have.
+pub(super) fn begin(title: &str, css: &str) -> String {
+    let mut page = String::from("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
+    page.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
+    let style = include_str!("page.css");
+    let _ = write!(page, "<title>{title}</title>\n<style>\n{style}{css}</style>\n</head>\n<body>\n");
+    page
+}
+
+/// Text as it stands in a page.
+pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

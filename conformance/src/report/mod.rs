@@ -1,5 +1,7 @@
 //! What became of a sweep: counted, as a table, as JSON, as `JUnit` XML, as a page.
 
+pub mod diff;
+pub mod fault;
 pub mod html;
 mod json;
 mod junit;
@@ -116,5 +118,8 @@ impl Sweep {
 
 /// The command that runs a case again.
 pub fn rerun(name: &str) -> String {
+    if let Some(path) = name.strip_prefix(crate::replay::PREFIX) {
+        return format!("cargo run --release -- replay '{path}'");
+    }
     format!("cargo run --release -- check '{name}'")
 }

@@ -98,6 +98,7 @@ pub fn expose(mutant: &Exhibit, jobs: usize, program: &Path) -> io::Result<Fate>
         backend: mutant.backend.clone(),
         guard: Guard::Canaries,
         timeout: mutant.timeout,
+        keep: None,
     };
     let all = suite::names(mutant.cases_of, &Filter::new(&format!("{}/{}/", mutant.stem, mutant.cases_of)));
     let step = all.len().div_ceil(SAMPLE).max(1);

@@ -3,6 +3,7 @@
 //! * [`mutant`]: a backend with a planted bug: the reference on a changed op, or with changed results.
 //! * [`addresses`], [`order`], [`values`]: the bugs, by what they are about.
 //! * [`device`]: bugs in device code, on the software device.
+//! * [`faults`]: bugs that fault, for a model's path. [`sabotage`] plants a mutant there.
 //! * [`harness`]: bugs of the suite itself, which its controls must notice.
 //! * [`matrix`]: runs mutants and collects which check found which.
 //!
@@ -11,10 +12,12 @@
 
 pub mod addresses;
 pub mod device;
+pub mod faults;
 pub mod harness;
 pub mod matrix;
 pub mod mutant;
 pub mod order;
+pub mod sabotage;
 pub mod values;
 
 use mutant::Mutant;
@@ -24,7 +27,7 @@ pub fn mutants() -> Vec<Mutant> {
     [addresses::mutants(), order::mutants(), values::mutants()].concat()
 }
 
-/// The mutant called `name`.
+/// The mutant called `name`, one of those that fault included.
 pub fn find(name: &str) -> Option<Mutant> {
-    mutants().into_iter().find(|mutant| mutant.name == name)
+    mutants().into_iter().chain(faults::mutants()).find(|mutant| mutant.name == name)
 }

@@ -5,6 +5,7 @@
 //! careful f32 backend, so that its bounds are no looser than a real one's.
 
 use std::cell::{Cell, RefCell};
+use std::ops::Range;
 
 use backend_cpu::HostBuffer;
 use backend_cpu::host::{Compute, Host};
@@ -57,6 +58,8 @@ pub enum Plant {
     Kernel(fn(&mut Work<'_>) -> Result<(), DeviceError>),
     /// Around the kernel: what becomes of the buffers of an op, or of its refusal.
     Around(fn(&Record, Ran) -> Ran),
+    /// In the copy of bytes of a buffer to the host.
+    Copy(fn(Tag<'_>, &Range<usize>) -> Result<(), DeviceError>),
 }
 
 impl std::fmt::Debug for Mutant {
@@ -201,7 +204,9 @@ pub struct Planted {
 }
 
 impl Compute for Planted {
-    const NAME: &'static str = "mutant";
+    fn name(&self) -> &'static str {
+        "mutant"
+    }
 
     fn describe(&self) -> String {
         format!("reference with a planted bug: {}", self.mutant.fault)

@@ -1,7 +1,7 @@
 //! One forward pass under way: from a line of `layer` to an op on the backend.
 
 use kernels::ops::{Add, Attention, Copy, Embed, KvWrite, Matmul, RmsNorm, Rope, SiluMul};
-use kernels::{Backend, IndexBuffer, Op, Source, Tag, View};
+use kernels::{Backend, IndexBuffer, Op, Site, Source, Tag, View};
 
 use super::scratch::Activation;
 use super::weights::{Linear, Weight};
@@ -257,6 +257,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         chosen: &[usize],
         out: &mut Activation<B::Buffer>,
     ) -> Result<(), ModelError> {
+        self.layer = None;
         let mut to = 0;
         for run in chosen.chunk_by(|a, b| a + 1 == *b) {
             let op = Copy { x: x.slice(run[0], run.len()), out: out.slice_mut(to, run.len()) };
@@ -266,7 +267,6 @@ impl<'a, B: Backend> Pass<'a, B> {
         let pick = |values: &[u32]| chosen.iter().map(|&row| values[row]).collect();
         self.shown = Shown { seqs: pick(&self.shown.seqs), positions: pick(&self.shown.positions) };
         self.rows = chosen.len();
-        self.layer = None;
         Ok(())
     }
 
@@ -316,6 +316,8 @@ impl<'a, B: Backend> Pass<'a, B> {
     fn launch(&self, point: Point, op: Op<'_, B::Buffer>) -> Result<(), ModelError> {
         let place = Place { layer: self.layer, point };
         let valid = op.validate().map_err(|source| ModelError::Op { place, source })?;
+        let Step { number: step, phase } = self.step;
+        self.backend.enter(Site { step, phase, layer: self.layer, point: point.name() });
         self.backend.launch(self.stream, valid).map_err(|source| ModelError::Device { place, source })
     }
 }

@@ -13,6 +13,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 pub use file::TapFile;
+pub use kernels::Phase;
 pub use selection::{Selection, SelectionError};
 
 /// Declares the points with their names and whether they belong to a layer, in the order in which they are computed.
@@ -102,25 +103,6 @@ impl FromStr for Point {
 
     fn from_str(name: &str) -> Result<Self, UnknownPoint> {
         Point::ALL.iter().copied().find(|p| p.name() == name).ok_or_else(|| UnknownPoint(name.to_owned()))
-    }
-}
-
-/// Part of a generation.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
-    /// The prompt.
-    Prefill,
-    /// Generated tokens.
-    Decode,
-}
-
-impl Phase {
-    /// Name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Phase::Prefill => "prefill",
-            Phase::Decode => "decode",
-        }
     }
 }
 

@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use crate::{
     Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Pending, Rebind,
-    Support, Tag, Valid, View, ViewMut,
+    Site, Support, Tag, Valid, View, ViewMut,
 };
 
 /// Bytes of a guard zone: a multiple of every alignment that an op asks for.
@@ -205,6 +205,18 @@ impl<D: Backend> Backend for Guarded<D> {
     ) -> Result<D::Pending, DeviceError> {
         within("read", from, range.start, range.end)?;
         self.inner.read_bytes(stream, &from.inner, range.start + ZONE..range.end + ZONE, tag)
+    }
+
+    fn enter(&self, site: Site) {
+        self.inner.enter(site);
+    }
+
+    fn address(&self, buffer: &Self::Buffer) -> Option<u64> {
+        self.inner.address(&buffer.inner).map(|start| start + ZONE as u64)
+    }
+
+    fn last_launch(&self, stream: &D::Stream) -> Option<String> {
+        self.inner.last_launch(stream)
     }
 
     fn launch(&self, stream: &D::Stream, op: Valid<Op<'_, Self::Buffer>>) -> Result<(), DeviceError> {

@@ -23,6 +23,26 @@ impl OpForm {
         self.operands.iter().find(|(n, ..)| n == name).map(|(.., layout)| layout)
     }
 
+    /// Whether the result depends on what the outputs hold before: an op in place, or one that writes only part of its output.
+    pub fn reads_outputs(&self) -> bool {
+        let source = match self.stem {
+            Stem::KvWrite => return true,
+            Stem::RmsNorm | Stem::Rope | Stem::Softmax | Stem::Scale => "x",
+            Stem::Add | Stem::Mul => "a",
+            Stem::SiluMul | Stem::GeluMul => "gate",
+            Stem::Embed
+            | Stem::Matmul
+            | Stem::Attention
+            | Stem::Argmax
+            | Stem::Dequantize
+            | Stem::Quantize
+            | Stem::Cast
+            | Stem::Copy
+            | Stem::Fill => return false,
+        };
+        self.layout(source).is_none()
+    }
+
     /// Element type of operand `name`.
     pub fn dtype(&self, name: &str) -> Option<DType> {
         self.layout(name).map(Layout::dtype)

@@ -2,11 +2,29 @@
 
 use kernels::DType;
 
+use super::super::simd::{Portable, Simd};
 use super::float;
 
 /// Encodes a row: `values`, enough for whole blocks of `dtype`, into `bytes`. Formats that nothing is ever encoded to
 /// (validation refuses them) leave `bytes` as it is.
 pub fn encode_row(dtype: DType, values: &[f32], bytes: &mut [u8]) {
+    encode_by_vectors(Portable, dtype, values, bytes);
+}
+
+/// The same with vector operations, which give the same bits.
+#[inline(always)]
+pub fn encode_by_vectors<S: Simd>(s: S, dtype: DType, values: &[f32], bytes: &mut [u8]) {
+    let (values, bytes) = match dtype {
+        DType::F16 => {
+            let (eights, values) = values.as_chunks();
+            let (halves, bytes) = bytes.split_at_mut(16 * eights.len());
+            for (eight, half) in eights.iter().zip(halves.as_chunks_mut::<16>().0) {
+                *half = bytemuck::must_cast(s.to_halves(s.load(eight)));
+            }
+            (values, bytes)
+        }
+        _ => (values, bytes),
+    };
     match dtype {
         DType::F32 => bytes.copy_from_slice(bytemuck::cast_slice(values)),
         DType::F16 => each(values, bytes, |[x]| float::narrow(*x).to_le_bytes()),

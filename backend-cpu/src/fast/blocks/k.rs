@@ -52,7 +52,7 @@ pub fn q3(block: &[u8; 110], out: &mut [f32; 256]) {
 
 /// The 16 signed scales of a `Q3_K` block: four low bits in 8 bytes, two high bits in 4.
 #[inline]
-fn q3_scales(packed: &[u8; 12]) -> [i8; 16] {
+pub fn q3_scales(packed: &[u8; 12]) -> [i8; 16] {
     std::array::from_fn(|j| {
         let low = (packed[j % 8] >> (4 * (j / 8))) & 15;
         let high = (packed[8 + j % 4] >> (2 * (j / 4))) & 3;
@@ -86,20 +86,25 @@ struct Factors {
 }
 
 impl Factors {
-    /// Unpacks the 6-bit scales and minimums, four at a time, in the bytes of a word.
     #[inline]
     fn of<const BYTES: usize>(block: &[u8; BYTES]) -> Self {
         let (d, dmin) = (scale(block, 0), scale(block, 2));
-        let word = |at| u32::from_le_bytes(field(block, at));
-        let (first, second, third) = (word(4), word(8), word(12));
-        let scales = [first & 0x3f3f_3f3f, third & 0x0f0f_0f0f | (first >> 2) & 0x3030_3030];
-        let minimums = [second & 0x3f3f_3f3f, (third >> 4) & 0x0f0f_0f0f | (second >> 2) & 0x3030_3030];
-        let byte = |words: [u32; 2], j: usize| f32::from(words[j / 4].to_le_bytes()[j % 4]);
+        let [scales, minimums] = packed_6_bits(&field(block, 4));
         Factors {
-            scales: std::array::from_fn(|j| d * byte(scales, j)),
-            offsets: std::array::from_fn(|j| -(dmin * byte(minimums, j))),
+            scales: scales.map(|scale| d * f32::from(scale)),
+            offsets: minimums.map(|minimum| -(dmin * f32::from(minimum))),
         }
     }
+}
+
+/// The eight scales and the eight minimums of 6 bits of a `Q4_K` or `Q5_K` block, unpacked four at a time, in the bytes of a word.
+#[inline]
+pub fn packed_6_bits(packed: &[u8; 12]) -> [[u8; 8]; 2] {
+    let word = |at| u32::from_le_bytes(field(packed, at));
+    let (first, second, third) = (word(0), word(4), word(8));
+    let scales = [first & 0x3f3f_3f3f, third & 0x0f0f_0f0f | (first >> 2) & 0x3030_3030];
+    let minimums = [second & 0x3f3f_3f3f, (third >> 4) & 0x0f0f_0f0f | (second >> 2) & 0x3030_3030];
+    [scales, minimums].map(|words| bytemuck::must_cast(words.map(u32::to_le_bytes)))
 }
 
 pub fn q6(block: &[u8; 210], out: &mut [f32; 256]) {

@@ -14,15 +14,37 @@ mod uneven;
 
 use kernels::DType;
 
-pub use encode::encode_row;
+use super::simd::{Portable, Simd};
+
+pub use encode::{encode_by_vectors, encode_row};
+pub use float::{narrow, widen, widen_bf16};
+pub use k::{packed_6_bits, q3_scales};
+pub use uneven::{DOUBLED_E2M1, LEVELS, half_scale, iq4_xs_scale};
 
 /// Decodes a row: `bytes`, whole blocks of `dtype`, into `out`. Indices, which validation never lets come here, are no
 /// values and leave `out` as it is.
 pub fn decode_row(dtype: DType, bytes: &[u8], out: &mut [f32]) {
+    decode_by_vectors(Portable, dtype, bytes, out);
+}
+
+/// The same with vector operations, which give the same bits.
+#[inline(always)]
+pub fn decode_by_vectors<S: Simd>(s: S, dtype: DType, bytes: &[u8], out: &mut [f32]) {
+    let (bytes, out) = match dtype {
+        DType::F16 => {
+            let (halves, bytes) = bytes.as_chunks::<16>();
+            let (eights, out) = out.split_at_mut(8 * halves.len());
+            for (half, eight) in halves.iter().zip(eights.as_chunks_mut().0) {
+                *eight = s.array(s.halves(bytemuck::must_cast(*half)));
+            }
+            (bytes, out)
+        }
+        _ => (bytes, out),
+    };
     match dtype {
         DType::F32 => bytemuck::cast_slice_mut(out).copy_from_slice(bytes),
-        DType::F16 => each(bytes, out, |half, [x]| *x = float::widen(u16::from_le_bytes(*half))),
-        DType::BF16 => each(bytes, out, |half, [x]| *x = float::widen_bf16(u16::from_le_bytes(*half))),
+        DType::F16 => each(bytes, out, |half, [x]| *x = widen(u16::from_le_bytes(*half))),
+        DType::BF16 => each(bytes, out, |half, [x]| *x = widen_bf16(u16::from_le_bytes(*half))),
         DType::Q4_0 => each(bytes, out, plain::q4_0),
         DType::Q4_1 => each(bytes, out, plain::q4_1),
         DType::Q5_0 => each(bytes, out, plain::q5_0),

@@ -4,10 +4,10 @@ use super::float::scale;
 use super::{field, halves, scaled};
 
 /// The levels of `IQ4_NL` and `IQ4_XS`.
-const LEVELS: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
+pub const LEVELS: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
 
 /// The levels of `MXFP4`, doubled. Minus zero is zero.
-const DOUBLED_E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
+pub const DOUBLED_E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12];
 
 /// `scale·level` for 32 codes, two in each byte.
 #[inline]
@@ -22,21 +22,29 @@ pub fn iq4_nl(block: &[u8; 18], out: &mut [f32; 32]) {
 
 pub fn iq4_xs(block: &[u8; 136], out: &mut [f32; 256]) {
     let d = scale(block, 0);
-    let high_bits = u16::from_le_bytes(field(block, 2));
     for (run, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-        let low = (block[4 + run / 2] >> (4 * (run % 2))) & 15;
-        let high = (high_bits >> (2 * run)) & 3;
-        let scale = f32::from((u16::from(low) | high << 4).cast_signed() - 32);
-        look_up(&field(block, 8 + 16 * run), &LEVELS, d * scale, out);
+        let scale = d * f32::from(iq4_xs_scale(block, run));
+        look_up(&field(block, 8 + 16 * run), &LEVELS, scale, out);
     }
 }
 
+/// The integer scale of run `run`: four low bits, two high bits, less 32.
+#[inline]
+pub fn iq4_xs_scale(block: &[u8; 136], run: usize) -> i16 {
+    let low = (block[4 + run / 2] >> (4 * (run % 2))) & 15;
+    let high = (u16::from_le_bytes([block[2], block[3]]) >> (2 * run)) & 3;
+    (u16::from(low) | high << 4).cast_signed() - 32
+}
+
 pub fn mxfp4(block: &[u8; 17], out: &mut [f32; 32]) {
-    let exponent = u32::from(block[0]);
-    // 2^(exponent − 128): half of the scale, for the levels are doubled. The two lowest are subnormal.
-    let half_scale = match exponent {
-        0 | 1 => f32::from_bits(0x0020_0000 << exponent),
+    look_up(&field(block, 1), &DOUBLED_E2M1, half_scale(block[0]), out);
+}
+
+/// `2^(exponent − 128)`: half of the scale, for the levels are doubled. The two lowest are subnormal.
+#[inline]
+pub fn half_scale(exponent: u8) -> f32 {
+    match u32::from(exponent) {
+        exponent @ (0 | 1) => f32::from_bits(0x0020_0000 << exponent),
         normal => f32::from_bits((normal - 1) << 23),
-    };
-    look_up(&field(block, 1), &DOUBLED_E2M1, half_scale, out);
+    }
 }

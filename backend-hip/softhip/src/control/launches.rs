@@ -37,6 +37,7 @@ impl SoftDevice {
             dynamic_lds: shape.dynamic_lds,
             kernarg,
             kernarg_address: 0,
+            packet_address: 0,
             site: call.site.clone(),
         };
         self.enqueue(stream, call, Work::Launch(Box::new(dispatch))).map_err(|code| match code {

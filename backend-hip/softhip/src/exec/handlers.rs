@@ -2,7 +2,7 @@
 
 use super::access::atomic::Rmw;
 use super::access::narrow::Width;
-use super::access::{ds, flat, global, permute};
+use super::access::{buffer, ds, flat, global, permute};
 use super::core::cx::{Cx, Handler, Step};
 use super::core::trap::Trap;
 use super::core::uop::{Missing, Scalar, Uop};
@@ -27,6 +27,7 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
         .or_else(|| permute::handler(op))
         .or_else(|| ds::handler(op))
         .or_else(|| global::handler(op))
+        .or_else(|| buffer::handler(op))
         .or_else(|| flat::handler(op))
 }
 

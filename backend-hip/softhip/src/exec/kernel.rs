@@ -7,7 +7,7 @@ use super::group::{Failure, Sizes, Worker};
 use super::program::{Program, Registers};
 use super::start::Start;
 use crate::memory::{LaunchMemory, Site};
-use crate::object::{CodeObject, Kernel};
+use crate::object::{CodeObject, Kernel, UserSgpr};
 use crate::report::{CodePlace, Problem, Report, ThreadPlace};
 use crate::sched::{Counters, Dispatch, Execute, Limits};
 
@@ -95,6 +95,13 @@ impl Execute for LoadedKernel {
         &self.kernel.name
     }
 
+    fn packet(&self, dispatch: &Dispatch) -> Option<[u8; 64]> {
+        let descriptor = self.kernel.descriptor;
+        descriptor
+            .has_user_sgpr(UserSgpr::DispatchPtr)
+            .then(|| dispatch.packet(descriptor.lds_size, descriptor.scratch_size))
+    }
+
     /// Workgroups are handed to threads in their order, and every one below a failed one is run to its end: so
     /// the report is that of the lowest workgroup that fails, whatever the number of threads. Kernels whose
     /// workgroups can see each other through atomics run on one thread.
@@ -111,7 +118,7 @@ impl Execute for LoadedKernel {
         let Some(entry) = self.program.index_of(entry) else {
             return Err(self.refuse("the entry is no instruction"));
         };
-        let start = Start::new(descriptor, dispatch.block, dispatch.kernarg_address, entry, memory)
+        let start = Start::new(descriptor, dispatch, entry, memory)
             .map_err(|error| self.refuse(&error.to_string()))?;
         let sizes = Sizes {
             lds: u64::from(descriptor.lds_size) + u64::from(dispatch.dynamic_lds),

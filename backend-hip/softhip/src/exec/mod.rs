@@ -16,7 +16,7 @@
 )]
 #![allow(
     clippy::inline_always,
-    reason = "lane loops must take on the vector features of their caller, see core::wide"
+    reason = "lane loops must take on the vector features of their caller, see crate::wide"
 )]
 #![allow(clippy::float_cmp, reason = "compares are what the instructions do")]
 #![allow(clippy::enum_glob_use, clippy::too_many_lines, reason = "tables of one line per operation")]

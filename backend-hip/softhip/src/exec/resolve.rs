@@ -194,7 +194,8 @@ fn scalar_destination(inst: &Inst) -> u8 {
     }
 }
 
-fn scalar_source(operand: Operand, ty: Ty) -> Scalar {
+/// A scalar operand's place.
+pub(super) fn scalar_source(operand: Operand, ty: Ty) -> Scalar {
     match operand {
         Operand::Scalar(scalar::NULL) => Scalar::Constant(0),
         Operand::Scalar(register) => Scalar::Register(register),

@@ -5,6 +5,7 @@ use super::core::wave::{SCALARS, State, Wave};
 use crate::isa::inst::scalar;
 use crate::memory::{LaunchMemory, WAVE};
 use crate::object::{Descriptor, UserSgpr};
+use crate::sched::Dispatch;
 
 /// What all waves of a launch have in common.
 #[derive(Debug, Clone)]
@@ -34,15 +35,17 @@ pub(super) enum StartError {
 impl Start {
     pub(super) fn new(
         descriptor: Descriptor,
-        block: [u32; 3],
-        kernarg: u64,
+        dispatch: &Dispatch,
         entry: u32,
         memory: &LaunchMemory,
     ) -> Result<Self, StartError> {
+        let (block, kernarg) = (dispatch.block, dispatch.kernarg_address);
+        let pair = |address: u64| [address as u32, (address >> 32) as u32];
         let mut user = Vec::new();
         for which in UserSgpr::ALL.into_iter().filter(|&which| descriptor.has_user_sgpr(which)) {
             match which {
-                UserSgpr::KernargSegmentPtr => user.extend([kernarg as u32, (kernarg >> 32) as u32]),
+                UserSgpr::KernargSegmentPtr => user.extend(pair(kernarg)),
+                UserSgpr::DispatchPtr => user.extend(pair(dispatch.packet_address)),
                 UserSgpr::PrivateSegmentSize => user.push(descriptor.scratch_size),
                 // Scratch is addressed per lane from 0; dispatches are not numbered.
                 UserSgpr::FlatScratchInit | UserSgpr::DispatchId => user.extend([0, 0]),

@@ -12,7 +12,8 @@ use bytemuck::allocation::try_zeroed_slice_box;
 /// Pinned memory is given to the host as a pointer; it starts on a boundary of this many bytes.
 const PINNED_ALIGN: usize = 256;
 
-/// Zero-filled bytes; pages that are never touched cost no memory.
+/// Zero-filled bytes; pages that are never touched cost no memory. A word follows the last byte, so that loads which
+/// are not aligned need no special case there.
 #[derive(Debug)]
 pub(super) struct Cells {
     words: Box<[AtomicU32]>,
@@ -35,7 +36,7 @@ impl Cells {
 
     /// `len` zero bytes, or `None` when the host has not enough memory.
     pub(super) fn zeroed(len: u64) -> Option<Self> {
-        let words = usize::try_from(len.div_ceil(4)).ok()?;
+        let words = usize::try_from(len.div_ceil(4)).ok()?.checked_add(1)?;
         Some(Self { words: try_zeroed_slice_box(words).ok()?, start: 0 })
     }
 
@@ -76,24 +77,22 @@ impl Cells {
         halves(self.around(offset, u64::from(bytes)))[0] & ((1 << (8 * bytes)) - 1)
     }
 
-    /// The `4 * N` bytes at `offset`, which need not be aligned.
+    /// The `4 * N` bytes at `offset`, which need not be aligned. Without a branch: lanes alternate between aligned and
+    /// not.
     #[inline]
     pub(super) fn load_dwords<const N: usize>(&self, offset: u64) -> [u32; N] {
-        let words = self.words(offset, N);
-        let low: [u32; N] = std::array::from_fn(|i| words[i].load(Ordering::Relaxed));
+        let words = self.words(offset, N + 1);
         let shift = 8 * (offset % 4);
-        if shift == 0 {
-            return low;
-        }
-        let beyond = self.word(offset + 4 * N as u64).load(Ordering::Relaxed);
+        let mut low = u64::from(words[0].load(Ordering::Relaxed));
         std::array::from_fn(|i| {
-            let next = if i + 1 < N { low[i + 1] } else { beyond };
-            halves((u64::from(low[i]) | (u64::from(next) << 32)) >> shift)[0]
+            let high = u64::from(words[i + 1].load(Ordering::Relaxed));
+            let dword = halves((low | (high << 32)) >> shift)[0];
+            low = high;
+            dword
         })
     }
 
-    /// The words with the first and the last of up to 4 bytes, shifted to begin at `offset`. Without a branch: lanes
-    /// alternate between aligned and not.
+    /// The words with the first and the last of up to 4 bytes, shifted to begin at `offset`; no branch either.
     #[inline]
     fn around(&self, offset: u64, bytes: u64) -> u64 {
         let low = self.word(offset).load(Ordering::Relaxed);

@@ -7,8 +7,9 @@ use super::group::Group;
 use super::launch::LaunchMemory;
 use super::place::Place;
 use super::refusal;
+use super::run::Run;
 use super::shadow::Conflict;
-use super::wave::{Run, WAVE, WaveAccess, for_each_lane, lanes};
+use super::wave::{WAVE, WaveAccess, for_each_lane, lanes};
 
 /// Up to this distance between the lanes, looking at the whole range first pays.
 const QUICK_SPAN: u64 = 64 * BLOCK;
@@ -27,7 +28,7 @@ impl LaunchMemory {
         len: u64,
         pc: u32,
     ) -> Result<(), Conflict> {
-        if !self.checks.races {
+        if !self.needs_record(allocation, kind, offset, len) {
             return Ok(());
         }
         let mut recorder = allocation.shadow.recorder(&self.order, group, kind, pc);
@@ -37,7 +38,7 @@ impl LaunchMemory {
         recorder.finish()
     }
 
-    /// Checks a contiguous access. `None`: something is wrong, and the check by lanes will say what.
+    /// Checks a run. `None`: something is wrong, and the check by lanes will say what.
     #[inline]
     pub(super) fn check_run(
         &self,
@@ -46,22 +47,71 @@ impl LaunchMemory {
         access: &WaveAccess<'_>,
         run: Run,
     ) -> Result<Option<Place<'_>>, Box<LaneFault>> {
-        let len = run.len(access.bytes);
-        let Some((allocation, offset)) = self.space.resolve(run.address, len) else { return Ok(None) };
+        let span = run.span(access.bytes);
+        let Some((allocation, offset)) = self.space.resolve(run.address(), span) else { return Ok(None) };
         let permitted = kind == AccessKind::Read || allocation.writable;
-        if !permitted || run.address & u64::from(access.align - 1) != 0 {
+        if !permitted || (run.address() | run.step()) & u64::from(access.align - 1) != 0 {
             return Ok(None);
         }
-        if kind != AccessKind::Write && !self.initialised(allocation, offset, len) {
+        let blocks = RunBlocks { run, bytes: access.bytes, offset };
+        if kind != AccessKind::Write && !self.run_initialised(allocation, blocks) {
             return Ok(None);
         }
-        if let Err(conflict) = self.race(group, allocation, kind, offset, len, access.pc) {
+        if let Err(conflict) = self.race_of_run(group, allocation, kind, blocks, access.pc) {
             let lane = run.lane_of(conflict.offset - offset, access.bytes);
-            let address = run.address + u64::from(lane - run.first) * u64::from(access.bytes);
-            let fault = refusal::race(allocation, conflict, kind, address, u64::from(access.bytes));
+            let size = u64::from(access.bytes);
+            let fault = refusal::race(allocation, conflict, kind, run.address_of(lane), size);
             return Err(Box::new(LaneFault { lane, fault }));
         }
         Ok(Some(Place { allocation, offset }))
+    }
+
+    #[inline]
+    fn run_initialised(&self, allocation: &Allocation, blocks: RunBlocks) -> bool {
+        if !self.checks.uninitialised || allocation.init.is_complete() {
+            return true;
+        }
+        let span = blocks.run.span(blocks.bytes);
+        // Mostly all bytes between the lanes are initialised too, and one look at the range is enough.
+        if blocks.is_contiguous() || span <= QUICK_SPAN {
+            let covered = allocation.init.covers(blocks.offset, span);
+            if covered || blocks.is_contiguous() {
+                return covered;
+            }
+        }
+        let mut readable = true;
+        blocks.for_each(|block, mask| readable &= allocation.init.has(block, mask));
+        readable
+    }
+
+    #[inline]
+    fn race_of_run(
+        &self,
+        group: &mut Group,
+        allocation: &Allocation,
+        kind: AccessKind,
+        blocks: RunBlocks,
+        pc: u32,
+    ) -> Result<(), Conflict> {
+        let span = blocks.run.span(blocks.bytes);
+        if blocks.is_contiguous() {
+            return self.race(group, allocation, kind, blocks.offset, span, pc);
+        }
+        if !self.needs_record(allocation, kind, blocks.offset, span) {
+            return Ok(());
+        }
+        let mut recorder = allocation.shadow.recorder(&self.order, group, kind, pc);
+        blocks.for_each(|block, mask| recorder.touch(block, mask));
+        recorder.finish()
+    }
+
+    /// Whether the race detector has to see an access: not if kernels cannot write there, and not if it reads what
+    /// is known as read by many.
+    #[inline]
+    fn needs_record(&self, allocation: &Allocation, kind: AccessKind, offset: u64, len: u64) -> bool {
+        self.checks.races
+            && allocation.writable
+            && !(kind == AccessKind::Read && allocation.shadow.is_shared(self.order.launch(), offset, len))
     }
 
     /// Checks an access lane by lane, and finds the active lanes' places: the way for lanes in several allocations, and
@@ -125,7 +175,7 @@ impl LaunchMemory {
                 return Ok(None);
             }
         }
-        if !self.checks.races {
+        if !self.needs_record(allocation, access.touch(kind), low - base, high - low + size) {
             return Ok(Some(allocation));
         }
         let mut recorder = allocation.shadow.recorder(&self.order, group, access.touch(kind), access.pc);
@@ -164,30 +214,73 @@ impl LaunchMemory {
     }
 }
 
-/// Calls `visit` with every block that lanes within the allocation at `base` touch, and the bytes in it. Neighbouring
-/// lanes in one block come together.
+/// The blocks of a run that begins at `offset` of an allocation.
+#[derive(Debug, Clone, Copy)]
+struct RunBlocks {
+    run: Run,
+    bytes: u32,
+    offset: u64,
+}
+
+impl RunBlocks {
+    #[inline]
+    fn is_contiguous(self) -> bool {
+        self.run.is_contiguous(self.bytes)
+    }
+
+    /// Calls `visit` with every block, and the bytes in it.
+    #[inline]
+    fn for_each(self, visit: impl FnMut(u64, u64)) {
+        let mut blocks = Blocks::new(self.bytes, visit);
+        self.run.for_each(|_, distance| blocks.add(self.offset + distance));
+        blocks.finish();
+    }
+}
+
+/// Calls `visit` with every block that lanes within the allocation at `base` touch, and the bytes in it.
 #[inline]
-fn each_block(access: &WaveAccess<'_>, addresses: &[u64; WAVE], base: u64, mut visit: impl FnMut(u64, u64)) {
-    let size = u64::from(access.bytes);
-    let bytes = mask(0, size);
-    let (mut block, mut waiting) = (u64::MAX, 0);
-    for_each_lane(access.exec, |lane| {
-        let offset = addresses[lane] - base;
-        let (this, first) = (offset / BLOCK, offset % BLOCK);
-        if this != block {
-            if waiting != 0 {
-                visit(block, waiting);
+fn each_block(access: &WaveAccess<'_>, addresses: &[u64; WAVE], base: u64, visit: impl FnMut(u64, u64)) {
+    let mut blocks = Blocks::new(access.bytes, visit);
+    for_each_lane(access.exec, |lane| blocks.add(addresses[lane] - base));
+    blocks.finish();
+}
+
+/// Collects accesses of equal size into blocks: neighbours in one block come together.
+struct Blocks<V> {
+    size: u64,
+    block: u64,
+    waiting: u64,
+    visit: V,
+}
+
+impl<V: FnMut(u64, u64)> Blocks<V> {
+    #[inline]
+    fn new(bytes: u32, visit: V) -> Self {
+        Self { size: bytes.into(), block: u64::MAX, waiting: 0, visit }
+    }
+
+    #[inline]
+    fn add(&mut self, offset: u64) {
+        let bytes = mask(0, self.size);
+        let (block, first) = (offset / BLOCK, offset % BLOCK);
+        if block != self.block {
+            if self.waiting != 0 {
+                (self.visit)(self.block, self.waiting);
             }
-            (block, waiting) = (this, 0);
+            (self.block, self.waiting) = (block, 0);
         }
-        waiting |= bytes << first;
-        if first + size > BLOCK {
-            visit(block, waiting);
-            (block, waiting) = (this + 1, bytes >> (BLOCK - first));
+        self.waiting |= bytes << first;
+        if first + self.size > BLOCK {
+            (self.visit)(block, self.waiting);
+            (self.block, self.waiting) = (block + 1, bytes >> (BLOCK - first));
         }
-    });
-    if waiting != 0 {
-        visit(block, waiting);
+    }
+
+    #[inline]
+    fn finish(mut self) {
+        if self.waiting != 0 {
+            (self.visit)(self.block, self.waiting);
+        }
     }
 }
 

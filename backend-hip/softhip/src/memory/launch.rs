@@ -8,7 +8,7 @@ use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};
 use super::group::{Group, Order};
 use super::place::{Place, Scattered, placed};
 use super::space::Space;
-use super::wave::{Lanes, WAVE, WaveAccess, lanes};
+use super::wave::{Addresses, Lanes, WAVE, WaveAccess, lanes};
 use super::{Checks, WideLocks, refusal};
 
 /// Device memory during one launch. Threads that run workgroups share it.
@@ -54,13 +54,14 @@ impl LaunchMemory {
         access: &WaveAccess<'_>,
         out: &mut [Lanes],
     ) -> Result<(), Box<LaneFault>> {
-        if let Some(run) = access.run()
+        if let Addresses::Run(run) = access.addresses
+            && !access.atomic
             && let Some(place) = self.check_run(group, AccessKind::Read, access, run)?
         {
             place.load_run(run, access.bytes, out);
             return Ok(());
         }
-        let addresses = access.materialise();
+        let addresses = access.addresses.materialise();
         if !access.atomic
             && let Some(allocation) = self.check_together(group, AccessKind::Read, access, &addresses)?
         {
@@ -88,13 +89,14 @@ impl LaunchMemory {
         access: &WaveAccess<'_>,
         data: &[Lanes],
     ) -> Result<(), Box<LaneFault>> {
-        if let Some(run) = access.run()
+        if let Addresses::Run(run) = access.addresses
+            && !access.atomic
             && let Some(place) = self.check_run(group, AccessKind::Write, access, run)?
         {
             place.store_run(run, access.bytes, data);
             return Ok(());
         }
-        let addresses = access.materialise();
+        let addresses = access.addresses.materialise();
         if !access.atomic
             && let Some(allocation) = self.check_together(group, AccessKind::Write, access, &addresses)?
         {
@@ -240,7 +242,7 @@ impl LaunchMemory {
         group: &mut Group,
         access: &WaveAccess<'_>,
     ) -> Result<[Option<Place<'_>>; WAVE], Box<LaneFault>> {
-        let addresses = access.materialise();
+        let addresses = access.addresses.materialise();
         match self.check_together(group, AccessKind::Atomic, access, &addresses)? {
             Some(allocation) => Ok(std::array::from_fn(|lane| {
                 let active = access.exec >> lane & 1 == 1;
@@ -252,7 +254,7 @@ impl LaunchMemory {
 
     fn synchronise(&self, group: &mut Group, access: &WaveAccess<'_>, acquire: bool, release: bool) {
         if self.checks.races {
-            let all = access.materialise();
+            let all = access.addresses.materialise();
             let mut addresses: Vec<u64> = lanes(access.exec).map(|lane| all[lane]).collect();
             addresses.sort_unstable();
             addresses.dedup();

@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::allocation::Allocation;
-use super::wave::{Lanes, Run, WAVE, for_each_lane};
+use super::cells::index;
+use super::run::Run;
+use super::wave::{Lanes, WAVE, for_each_lane};
 
 /// Bytes of an allocation that have passed the checks.
 #[derive(Debug, Clone, Copy)]
@@ -21,41 +23,48 @@ impl Place<'_> {
     /// Loads a run of lanes that begins here.
     #[inline]
     pub(super) fn load_run(self, run: Run, bytes: u32, out: &mut [Lanes]) {
-        let aligned = self.offset.is_multiple_of(4);
+        let whole_words = (self.offset | run.step()).is_multiple_of(4);
         match bytes {
-            1 => self.load_packed(run, out, |[byte]: [u8; 1]| u32::from(byte)),
-            2 => self.load_packed(run, out, |bytes| u32::from(u16::from_le_bytes(bytes))),
-            4 if aligned => self.load_words::<1>(run, out),
-            8 if aligned => self.load_words::<2>(run, out),
-            12 if aligned => self.load_words::<3>(run, out),
-            16 if aligned => self.load_words::<4>(run, out),
-            _ => {
-                for (place, lane) in self.steps(run, bytes) {
-                    place.load_lane(lane, bytes, out);
-                }
+            1 if run.is_contiguous(1) => self.load_packed(run, out, |[byte]: [u8; 1]| u32::from(byte)),
+            2 if run.is_contiguous(2) => self.load_packed(run, out, |b| u32::from(u16::from_le_bytes(b))),
+            1 | 2 => {
+                let register = &mut out[0];
+                run.for_each(|lane, distance| {
+                    register[lane] = self.allocation.cells.load_narrow(self.offset + distance, bytes);
+                });
             }
+            4 if whole_words => self.load_words::<1>(run, out),
+            8 if whole_words => self.load_words::<2>(run, out),
+            12 if whole_words => self.load_words::<3>(run, out),
+            16 if whole_words => self.load_words::<4>(run, out),
+            4 => self.load_unaligned::<1>(run, out),
+            8 => self.load_unaligned::<2>(run, out),
+            12 => self.load_unaligned::<3>(run, out),
+            _ => self.load_unaligned::<4>(run, out),
         }
     }
 
     /// Stores a run of lanes that begins here, and marks its bytes as initialised.
     #[inline]
     pub(super) fn store_run(self, run: Run, bytes: u32, data: &[Lanes]) {
-        let aligned = self.offset.is_multiple_of(4);
+        let whole_words = self.offset.is_multiple_of(4);
         match bytes {
+            _ if !run.is_contiguous(bytes) => return self.store_apart(run, bytes, data),
             1 => self.store_packed(run, data, |value| [value.to_le_bytes()[0]]),
             2 => self.store_packed(run, data, |value| [value.to_le_bytes()[0], value.to_le_bytes()[1]]),
-            4 if aligned => self.store_words::<1>(run, data),
-            8 if aligned => self.store_words::<2>(run, data),
-            12 if aligned => self.store_words::<3>(run, data),
-            16 if aligned => self.store_words::<4>(run, data),
-            _ => {
-                for (place, lane) in self.steps(run, bytes) {
-                    place.store_lane(lane, bytes, data);
-                }
-                return;
-            }
+            4 if whole_words => self.store_words::<1>(run, data),
+            8 if whole_words => self.store_words::<2>(run, data),
+            12 if whole_words => self.store_words::<3>(run, data),
+            16 if whole_words => self.store_words::<4>(run, data),
+            _ => return self.store_apart(run, bytes, data),
         }
-        self.allocation.init.cover(self.offset, run.len(bytes));
+        self.allocation.init.cover(self.offset, run.span(bytes));
+    }
+
+    fn store_apart(self, run: Run, bytes: u32, data: &[Lanes]) {
+        run.for_each(|lane, distance| {
+            Self { offset: self.offset + distance, ..self }.store_lane(lane, bytes, data);
+        });
     }
 
     /// Loads one lane.
@@ -89,30 +98,37 @@ impl Place<'_> {
         self.allocation.init.cover(self.offset, u64::from(bytes));
     }
 
-    fn steps(self, run: Run, bytes: u32) -> impl Iterator<Item = (Self, usize)> {
-        (self.offset..).step_by(bytes as usize).map(move |offset| Self { offset, ..self }).zip(run.lanes())
-    }
-
-    #[inline]
-    fn words<const N: usize>(&self, run: Run) -> &[[AtomicU32; N]] {
-        self.allocation.cells.words(self.offset, N * run.count as usize).as_chunks::<N>().0
-    }
-
+    /// Loads lanes of whole words, at whole words.
     #[inline]
     fn load_words<const N: usize>(self, run: Run, out: &mut [Lanes]) {
         let Some(registers) = out.first_chunk_mut::<N>() else { return };
-        for (dword, register) in registers.iter_mut().enumerate() {
-            for (lane, words) in register[run.lanes()].iter_mut().zip(self.words::<N>(run)) {
-                *lane = words[dword].load(Ordering::Relaxed);
+        let words = self.allocation.cells.words(self.offset, index(run.words::<N>()));
+        run.for_each(|lane, distance| {
+            let first = index(distance / 4);
+            for (register, word) in registers.iter_mut().zip(&words[first..first + N]) {
+                register[lane] = word.load(Ordering::Relaxed);
             }
-        }
+        });
+    }
+
+    #[inline]
+    fn load_unaligned<const N: usize>(self, run: Run, out: &mut [Lanes]) {
+        let Some(registers) = out.first_chunk_mut::<N>() else { return };
+        run.for_each(|lane, distance| {
+            let dwords = self.allocation.cells.load_dwords::<N>(self.offset + distance);
+            for (register, dword) in registers.iter_mut().zip(dwords) {
+                register[lane] = dword;
+            }
+        });
     }
 
     #[inline]
     fn store_words<const N: usize>(self, run: Run, data: &[Lanes]) {
         let Some(registers) = data.first_chunk::<N>() else { return };
+        let words: &[AtomicU32] = self.allocation.cells.words(self.offset, N * run.lanes().len());
+        let words = words.as_chunks::<N>().0;
         for (dword, register) in registers.iter().enumerate() {
-            for (lane, words) in register[run.lanes()].iter().zip(self.words::<N>(run)) {
+            for (lane, words) in register[run.lanes()].iter().zip(words) {
                 words[dword].store(*lane, Ordering::Relaxed);
             }
         }

@@ -22,11 +22,36 @@ pub struct Dispatch {
     pub kernarg: Vec<u8>,
     /// Device address of that segment while the launch runs; 0 before.
     pub kernarg_address: u64,
+    /// Device address of the dispatch packet while the launch runs; 0 before, and for kernels that ask for none.
+    pub packet_address: u64,
     /// Where the host launched it.
     pub site: Option<Site>,
 }
 
 impl Dispatch {
+    /// The packet with which a queue announces the launch, as HSA lays it out.
+    pub fn packet(&self, lds: u32, scratch: u32) -> [u8; 64] {
+        let [bx, by, bz] = self.block;
+        let [gx, gy, gz] = self.grid;
+        // A kernel dispatch that acquires and releases system scope, in three dimensions.
+        let words = [
+            0x0003_1402,
+            (bx & 0xffff) | (by << 16),
+            bz & 0xffff,
+            gx * bx,
+            gy * by,
+            gz * bz,
+            scratch,
+            lds + self.dynamic_lds,
+        ];
+        let mut packet = [0; 64];
+        for (bytes, word) in packet.as_chunks_mut::<4>().0.iter_mut().zip(words) {
+            *bytes = word.to_le_bytes();
+        }
+        packet[40..48].copy_from_slice(&self.kernarg_address.to_le_bytes());
+        packet
+    }
+
     /// Number of blocks.
     pub fn groups(&self) -> u32 {
         self.grid.iter().product()
@@ -52,6 +77,11 @@ impl Default for Limits {
 pub trait Execute: Debug + Send + Sync {
     /// The kernel's symbol.
     fn name(&self) -> &str;
+
+    /// The dispatch packet that the kernel asks for, if it does.
+    fn packet(&self, _dispatch: &Dispatch) -> Option<[u8; 64]> {
+        None
+    }
 
     /// Runs one launch to its end. A fault ends it early; the report names the instruction and the thread,
     /// and leaves the launch site to the caller.

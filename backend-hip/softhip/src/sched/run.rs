@@ -130,12 +130,16 @@ impl CopyShape {
 
 fn launch(mut dispatch: Dispatch, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Report>> {
     let site = dispatch.site.clone();
-    let arguments = stage_arguments(&mut dispatch, memory)?;
+    let arguments = stage(&dispatch.kernarg, &dispatch, memory)?;
+    dispatch.kernarg_address = arguments.unwrap_or(0);
+    let packet =
+        dispatch.kernel.packet(&dispatch).map_or(Ok(None), |packet| stage(&packet, &dispatch, memory))?;
+    dispatch.packet_address = packet.unwrap_or(0);
     let view = memory.launch(dispatch.groups(), mode.checks);
     let result = dispatch.kernel.run(&dispatch, &view, mode.limits);
     let footprint = if mode.footprints { view.footprint() } else { Footprint::default() };
     drop(view);
-    if let Some(address) = arguments {
+    for address in arguments.into_iter().chain(packet) {
         memory.free(address, None).map_err(|error| Box::new(free_report(address, error)))?;
     }
     match result {
@@ -144,17 +148,16 @@ fn launch(mut dispatch: Dispatch, memory: &Memory, mode: Mode) -> Result<Outcome
     }
 }
 
-/// Puts the arguments into device memory for the time of the launch.
-fn stage_arguments(dispatch: &mut Dispatch, memory: &Memory) -> Result<Option<u64>, Box<Report>> {
-    if dispatch.kernarg.is_empty() {
+/// Puts what the runtime gives to a launch into device memory, which kernels only read; `None` if it is nothing.
+fn stage(bytes: &[u8], dispatch: &Dispatch, memory: &Memory) -> Result<Option<u64>, Box<Report>> {
+    if bytes.is_empty() {
         return Ok(None);
     }
-    let size = dispatch.kernarg.len() as u64;
+    let size = bytes.len() as u64;
     let address = memory.allocate(size, AllocationKind::Kernarg, dispatch.site.clone()).map_err(|error| {
         let reason = format!("no room for {size} bytes of arguments: {error}");
         Box::new(Report::new(Problem::CodeObject { reason }))
     })?;
-    memory.write(address, &dispatch.kernarg).map_err(copy_fault)?;
-    dispatch.kernarg_address = address;
+    memory.write(address, bytes).map_err(copy_fault)?;
     Ok(Some(address))
 }

@@ -136,6 +136,7 @@ impl Device {
             dynamic_lds: self.dynamic_lds,
             kernarg,
             kernarg_address: address,
+            packet_address: 0,
             site: None,
         };
         let memory = self.memory.launch(dispatch.groups(), self.checks);

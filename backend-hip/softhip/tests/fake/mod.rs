@@ -28,7 +28,7 @@ impl Execute for Kernel {
         let addresses: [u64; WAVE] = std::array::from_fn(|lane| buffer + 4 * lane as u64);
         let access = WaveAccess {
             exec: u64::MAX,
-            addresses: Addresses::Wide(&addresses),
+            addresses: Addresses::of(u64::MAX, &addresses),
             bytes: 4,
             align: 1,
             pc: 0,
@@ -103,6 +103,7 @@ impl Rig {
             dynamic_lds: 0,
             kernarg: vec![0; 8],
             kernarg_address: 0,
+            packet_address: 0,
             site: Some(Site::new("launch.rs", 9)),
         };
         self.push(stream, Work::Launch(Box::new(dispatch)));

@@ -93,153 +93,50 @@ impl Rmw {
             _ => return None,
         })
     }
-
-    /// The new value of a dword. `data` are the instruction's, in the order of the enumeration's descriptions.
-    pub fn apply32(self, old: u32, data: [u32; 2]) -> u32 {
-        let [x, y] = data;
-        let (old_f, x_f) = (f32::from_bits(old), f32::from_bits(x));
-        match self {
-            Self::Swap => x,
-            Self::CompareSwap => {
-                if old == y {
-                    x
-                } else {
-                    old
-                }
-            }
-            Self::CompareSwapFloat => {
-                if old_f == f32::from_bits(y) {
-                    x
-                } else {
-                    old
-                }
-            }
-            Self::Add => old.wrapping_add(x),
-            Self::Sub => old.wrapping_sub(x),
-            Self::ReverseSub => x.wrapping_sub(old),
-            Self::Inc => {
-                if old >= x {
-                    0
-                } else {
-                    old + 1
-                }
-            }
-            Self::Dec => {
-                if old == 0 || old > x {
-                    x
-                } else {
-                    old - 1
-                }
-            }
-            Self::SignedMin => (old as i32).min(x as i32) as u32,
-            Self::SignedMax => (old as i32).max(x as i32) as u32,
-            Self::UnsignedMin => old.min(x),
-            Self::UnsignedMax => old.max(x),
-            Self::And => old & x,
-            Self::Or => old | x,
-            Self::Xor => old ^ x,
-            Self::MaskedOr => (old & !x) | y,
-            Self::Wrap => {
-                if old >= x {
-                    old - x
-                } else {
-                    old.wrapping_add(y)
-                }
-            }
-            Self::AddFloat => float::add(old_f, x_f).to_bits(),
-            Self::MinFloat => {
-                if x_f < old_f {
-                    x
-                } else {
-                    old
-                }
-            }
-            Self::MaxFloat => {
-                if x_f > old_f {
-                    x
-                } else {
-                    old
-                }
-            }
-            Self::AddPairF16 => {
-                pairwise(old, x, |a, b| float::add(f16::from_bits(a), f16::from_bits(b)).to_bits())
-            }
-            Self::AddPairBf16 => pairwise(old, x, |a, b| {
-                bf16::from_f32(bf16::from_bits(a).to_f32() + bf16::from_bits(b).to_f32()).to_bits()
-            }),
-        }
-    }
-
-    /// The new value of a double word.
-    pub fn apply64(self, old: u64, data: [u64; 2]) -> u64 {
-        let [x, y] = data;
-        let (old_f, x_f) = (f64::from_bits(old), f64::from_bits(x));
-        match self {
-            Self::Swap | Self::AddPairF16 | Self::AddPairBf16 => x,
-            Self::CompareSwap => {
-                if old == y {
-                    x
-                } else {
-                    old
-                }
-            }
-            Self::CompareSwapFloat => {
-                if old_f == f64::from_bits(y) {
-                    x
-                } else {
-                    old
-                }
-            }
-            Self::Add => old.wrapping_add(x),
-            Self::Sub => old.wrapping_sub(x),
-            Self::ReverseSub => x.wrapping_sub(old),
-            Self::Inc => {
-                if old >= x {
-                    0
-                } else {
-                    old + 1
-                }
-            }
-            Self::Dec => {
-                if old == 0 || old > x {
-                    x
-                } else {
-                    old - 1
-                }
-            }
-            Self::SignedMin => (old as i64).min(x as i64) as u64,
-            Self::SignedMax => (old as i64).max(x as i64) as u64,
-            Self::UnsignedMin => old.min(x),
-            Self::UnsignedMax => old.max(x),
-            Self::And => old & x,
-            Self::Or => old | x,
-            Self::Xor => old ^ x,
-            Self::MaskedOr => (old & !x) | y,
-            Self::Wrap => {
-                if old >= x {
-                    old - x
-                } else {
-                    old.wrapping_add(y)
-                }
-            }
-            Self::AddFloat => float::add(old_f, x_f).to_bits(),
-            Self::MinFloat => {
-                if x_f < old_f {
-                    x
-                } else {
-                    old
-                }
-            }
-            Self::MaxFloat => {
-                if x_f > old_f {
-                    x
-                } else {
-                    old
-                }
-            }
-        }
-    }
 }
+
+/// The new value of a word. `data` are the instruction's, in the order of the enumeration's descriptions.
+macro_rules! apply {
+    ($name:ident, $word:ty, $signed:ty, $float:ty) => {
+        impl Rmw {
+            pub fn $name(self, old: $word, [x, y]: [$word; 2]) -> $word {
+                let float = <$float>::from_bits;
+                let choose = |first: bool, a, b| if first { a } else { b };
+                match self {
+                    Self::Swap => x,
+                    Self::CompareSwap => choose(old == y, x, old),
+                    Self::CompareSwapFloat => choose(float(old) == float(y), x, old),
+                    Self::Add => old.wrapping_add(x),
+                    Self::Sub => old.wrapping_sub(x),
+                    Self::ReverseSub => x.wrapping_sub(old),
+                    Self::Inc => choose(old >= x, 0, old.wrapping_add(1)),
+                    Self::Dec => choose(old == 0 || old > x, x, old.wrapping_sub(1)),
+                    Self::SignedMin => (old as $signed).min(x as $signed) as $word,
+                    Self::SignedMax => (old as $signed).max(x as $signed) as $word,
+                    Self::UnsignedMin => old.min(x),
+                    Self::UnsignedMax => old.max(x),
+                    Self::And => old & x,
+                    Self::Or => old | x,
+                    Self::Xor => old ^ x,
+                    Self::MaskedOr => (old & !x) | y,
+                    Self::Wrap => choose(old >= x, old.wrapping_sub(x), old.wrapping_add(y)),
+                    Self::AddFloat => float::add(float(old), float(x)).to_bits(),
+                    Self::MinFloat => choose(float(x) < float(old), x, old),
+                    Self::MaxFloat => choose(float(x) > float(old), x, old),
+                    Self::AddPairF16 => <$word>::from(pairwise(old as u32, x as u32, |a, b| {
+                        float::add(f16::from_bits(a), f16::from_bits(b)).to_bits()
+                    })),
+                    Self::AddPairBf16 => <$word>::from(pairwise(old as u32, x as u32, |a, b| {
+                        bf16::from_f32(bf16::from_bits(a).to_f32() + bf16::from_bits(b).to_f32()).to_bits()
+                    })),
+                }
+            }
+        }
+    };
+}
+
+apply!(apply32, u32, i32, f32);
+apply!(apply64, u64, i64, f64);
 
 fn pairwise(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | (u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16)

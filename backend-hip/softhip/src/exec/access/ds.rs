@@ -1,9 +1,11 @@
 //! DS: loads, stores and atomics of LDS.
 
+use super::active;
 use super::atomic::Rmw;
 use super::lds::Touch;
 use super::narrow::{Half, Width};
 use crate::exec::core::cx::{Cx, Handler, Step};
+use crate::exec::core::lanes::commit;
 use crate::exec::core::trap::Trap;
 use crate::exec::core::uop::Uop;
 use crate::isa::inst::Ds;
@@ -24,10 +26,6 @@ fn fields(u: &Uop) -> Ds {
 fn addresses(c: &Cx<'_>, u: &Uop, offset: u32) -> [u64; WAVE] {
     let register = &c.wave.v[usize::from(u.src[0])];
     register.map(|address| u64::from(address) + u64::from(offset))
-}
-
-fn active(exec: u64) -> impl Iterator<Item = usize> {
-    (0..WAVE).filter(move |lane| (exec >> lane) & 1 != 0)
 }
 
 /// Counts the passes beyond the first that an access needs.
@@ -125,23 +123,16 @@ pub(in crate::exec) fn store_lanes(
     Ok(())
 }
 
-fn finish(c: &mut Cx<'_>, result: Result<(), Trap>) -> Step {
-    match result {
-        Ok(()) => Step::Next,
-        Err(trap) => c.fault(trap),
-    }
-}
-
 fn read(c: &mut Cx<'_>, u: &Uop) -> Step {
     let addresses = addresses(c, u, fields(u).offset().into());
     let result = load_lanes(c, u, &addresses, c.wave.exec(), u.width, usize::from(u.dst));
-    finish(c, result)
+    c.finish(result)
 }
 
 fn write(c: &mut Cx<'_>, u: &Uop) -> Step {
     let addresses = addresses(c, u, fields(u).offset().into());
     let result = store_lanes(c, u, &addresses, c.wave.exec(), u.width, usize::from(u.src[1]));
-    finish(c, result)
+    c.finish(result)
 }
 
 /// The two offsets in bytes of a two-address operation on elements of `bytes`.
@@ -209,7 +200,7 @@ pub(in crate::exec) fn atomic_lanes(
     }
     if u.inst.dst.is_some() {
         for (i, register) in old.iter().take(size as usize / 4).enumerate() {
-            crate::exec::core::lanes::commit(&mut c.wave.v[usize::from(u.dst) + i], register, exec);
+            commit(&mut c.wave.v[usize::from(u.dst) + i], register, exec);
         }
     }
     Ok(())
@@ -222,7 +213,7 @@ fn atomic32(c: &mut Cx<'_>, u: &Uop) -> Step {
     let result = atomic_lanes(c, u, &addresses, c.wave.exec(), 4, |c, lane, old| {
         rmw.apply32(old as u32, in_order(rmw, [c.wave.v[x][lane], c.wave.v[y][lane]])).into()
     });
-    finish(c, result)
+    c.finish(result)
 }
 
 fn atomic64(c: &mut Cx<'_>, u: &Uop) -> Step {
@@ -233,7 +224,7 @@ fn atomic64(c: &mut Cx<'_>, u: &Uop) -> Step {
         let pair = |at: usize| u64::from(c.wave.v[at][lane]) | (u64::from(c.wave.v[at + 1][lane]) << 32);
         rmw.apply64(old, in_order(rmw, [pair(x), pair(y)]))
     });
-    finish(c, result)
+    c.finish(result)
 }
 
 pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {

@@ -1,8 +1,8 @@
 //! FLAT and SCRATCH: private memory, and addresses that may mean any of the three segments.
 
-use super::ds;
 use super::global::{self, Place};
 use super::narrow::{Half, Width};
+use super::{active, ds};
 use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::commit;
 use crate::exec::core::trap::Trap;
@@ -11,10 +11,6 @@ use crate::exec::resolve::{PRIVATE_APERTURE, SHARED_APERTURE};
 use crate::isa::Op;
 use crate::memory::{AccessKind, WAVE};
 use crate::report::Segment;
-
-fn active(exec: u64) -> impl Iterator<Item = usize> {
-    (0..WAVE).filter(move |lane| (exec >> lane) & 1 != 0)
-}
 
 /// Offsets into each lane's private segment: register, scalar and immediate, modulo 2^32.
 fn offsets(c: &Cx<'_>, u: &Uop) -> [u64; WAVE] {
@@ -71,19 +67,12 @@ fn scratch_store_lanes(
     Ok(())
 }
 
-fn finish(c: &mut Cx<'_>, result: Result<(), Trap>) -> Step {
-    match result {
-        Ok(()) => Step::Next,
-        Err(trap) => c.fault(trap),
-    }
-}
-
 fn scratch_load(c: &mut Cx<'_>, u: &Uop) -> Step {
     let (at, exec, width) = (offsets(c, u), c.wave.exec(), u.width);
     let registers = width.registers();
     if u.inst.src[0].is_some() || width.bytes < 4 || exec == 0 {
         let result = scratch_load_lanes(c, u, &at, exec, width);
-        return finish(c, result);
+        return c.finish(result);
     }
     if let Some(word) = c.wave.scratch.touch_uniform(AccessKind::Read, exec, at[0], registers) {
         for i in 0..registers {
@@ -93,7 +82,7 @@ fn scratch_load(c: &mut Cx<'_>, u: &Uop) -> Step {
         return Step::Next;
     }
     let result = scratch_load_lanes(c, u, &at, exec, width);
-    finish(c, result)
+    c.finish(result)
 }
 
 fn scratch_store(c: &mut Cx<'_>, u: &Uop) -> Step {
@@ -101,7 +90,7 @@ fn scratch_store(c: &mut Cx<'_>, u: &Uop) -> Step {
     let registers = width.registers();
     if u.inst.src[0].is_some() || width.bytes < 4 || exec == 0 {
         let result = scratch_store_lanes(c, u, &at, exec, width);
-        return finish(c, result);
+        return c.finish(result);
     }
     if let Some(word) = c.wave.scratch.touch_uniform(AccessKind::Write, exec, at[0], registers) {
         for i in 0..registers {
@@ -111,7 +100,7 @@ fn scratch_store(c: &mut Cx<'_>, u: &Uop) -> Step {
         return Step::Next;
     }
     let result = scratch_store_lanes(c, u, &at, exec, width);
-    finish(c, result)
+    c.finish(result)
 }
 
 /// The active lanes by the segment that their address means.
@@ -151,7 +140,14 @@ fn load(c: &mut Cx<'_>, u: &Uop) -> Step {
     let local = ds::load_lanes(c, u, &low, lanes.shared, u.width, usize::from(u.dst))
         .and_then(|()| scratch_load_lanes(c, u, &low, lanes.private, u.width));
     match local {
-        Ok(()) => global::load_from(c, u, &Place::Wide(addresses), lanes.global, u.width, Segment::Flat),
+        Ok(()) => global::load_from(
+            c,
+            u,
+            &Place::of(lanes.global, &addresses),
+            lanes.global,
+            u.width,
+            Segment::Flat,
+        ),
         Err(trap) => c.fault(trap),
     }
 }
@@ -163,7 +159,9 @@ fn store(c: &mut Cx<'_>, u: &Uop) -> Step {
     let local = ds::store_lanes(c, u, &low, lanes.shared, u.width, usize::from(u.src[1]))
         .and_then(|()| scratch_store_lanes(c, u, &low, lanes.private, u.width));
     match local {
-        Ok(()) => global::store_to(c, u, &Place::Wide(addresses), lanes.global, u.width, Segment::Flat),
+        Ok(()) => {
+            global::store_to(c, u, &Place::of(lanes.global, &addresses), lanes.global, u.width, Segment::Flat)
+        }
         Err(trap) => c.fault(trap),
     }
 }
@@ -174,7 +172,7 @@ fn atomic(c: &mut Cx<'_>, u: &Uop) -> Step {
     if lanes.private | lanes.shared != 0 {
         return c.unsupported(u, "atomic on LDS or private memory through a flat address");
     }
-    super::atomic::global(c, u, &Place::Wide(addresses), lanes.global, Segment::Flat)
+    super::atomic::global(c, u, &Place::of(lanes.global, &addresses), lanes.global, Segment::Flat)
 }
 
 /// The handler of a FLAT or SCRATCH operation, or of cache maintenance.

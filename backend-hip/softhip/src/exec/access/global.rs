@@ -1,30 +1,37 @@
 //! Loads and stores of global memory.
 
+use super::ds;
 use super::narrow::{Half, Width};
 use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::{commit, transform};
 use crate::exec::core::trap::Trap;
 use crate::exec::core::uop::Uop;
-use crate::exec::core::wide::{Job, widest};
+use crate::isa::inst::scalar;
 use crate::isa::{Mods, Op};
-use crate::memory::{Addresses, Lanes, WAVE, WaveAccess};
+use crate::memory::{Addresses, Lanes, Run, WAVE, WaveAccess};
 use crate::report::Segment;
+use crate::wide::{Job, widest};
 
 /// Bytes of a cache line.
 const LINE: u64 = 128;
 
-/// The lanes' addresses, in one of two forms.
+/// The addresses of the active lanes.
 #[expect(clippy::large_enum_variant, reason = "lives on the stack for one instruction")]
 pub(in crate::exec) enum Place {
-    Wide([u64; WAVE]),
-    Based { base: u64, offsets: Lanes },
+    Run(Run),
+    Each([u64; WAVE]),
 }
 
 impl Place {
+    /// From addresses of all lanes.
+    pub fn of(exec: u64, addresses: &[u64; WAVE]) -> Self {
+        Run::of_addresses(exec, addresses).map_or(Self::Each(*addresses), Self::Run)
+    }
+
     pub fn view(&self) -> Addresses<'_> {
         match self {
-            Self::Wide(addresses) => Addresses::Wide(addresses),
-            Self::Based { base, offsets } => Addresses::Based { base: *base, offsets },
+            Self::Run(run) => Addresses::Run(*run),
+            Self::Each(addresses) => Addresses::Each(addresses),
         }
     }
 }
@@ -39,7 +46,11 @@ pub(in crate::exec) fn immediate(u: &Uop) -> i64 {
 
 /// Whether the access is of device or system scope, so that it orders workgroups.
 pub(in crate::exec) fn device_scope(u: &Uop) -> bool {
-    matches!(u.inst.mods, Mods::Flat(mods) if mods.cache.sc1)
+    match u.inst.mods {
+        Mods::Flat(mods) => mods.cache.sc1,
+        Mods::Buffer(mods) => mods.cache.sc1,
+        _ => false,
+    }
 }
 
 /// 64-bit addresses from a register pair.
@@ -54,12 +65,16 @@ pub(in crate::exec) fn wide_addresses(c: &Cx<'_>, u: &Uop) -> [u64; WAVE] {
     addresses
 }
 
-fn place(c: &Cx<'_>, u: &Uop) -> Place {
+#[inline]
+fn place(c: &Cx<'_>, u: &Uop, exec: u64) -> Place {
+    let (first, offset) = (usize::from(u.src[0]), immediate(u));
     if u.inst.src[2].is_some() {
-        let base = c.read64(u.scalar[2]).wrapping_add_signed(immediate(u));
-        Place::Based { base, offsets: c.wave.v[usize::from(u.src[0])] }
+        let (base, offsets) = (c.read64(u.scalar[2]).wrapping_add_signed(offset), &c.wave.v[first]);
+        Run::of_offsets(exec, base, offsets)
+            .map_or_else(|| Place::Each(offsets.map(|offset| base.wrapping_add(offset.into()))), Place::Run)
     } else {
-        Place::Wide(wide_addresses(c, u))
+        Run::of_pairs(exec, &c.wave.v[first], &c.wave.v[first + 1], offset)
+            .map_or_else(|| Place::Each(wide_addresses(c, u)), Place::Run)
     }
 }
 
@@ -76,9 +91,9 @@ pub(in crate::exec) fn count(c: &mut Cx<'_>, place: &Place, exec: u64, bytes: u3
 
 /// Distinct lines of 128 bytes that the lanes touch.
 fn lines(place: &Place, exec: u64, bytes: u32) -> u64 {
-    let mut addresses: [u64; WAVE] = match place {
-        Place::Wide(addresses) => *addresses,
-        Place::Based { base, offsets } => offsets.map(|offset| base.wrapping_add(offset.into())),
+    let mut addresses = match place {
+        Place::Run(run) => return lines_of_run(*run, bytes),
+        Place::Each(addresses) => *addresses,
     };
     if exec != u64::MAX {
         // An inactive lane touches what the active one before it does, or the first one.
@@ -96,6 +111,26 @@ fn lines(place: &Place, exec: u64, bytes: u32) -> u64 {
         lines.dedup();
         lines.len() as u64
     })
+}
+
+fn lines_of_run(run: Run, bytes: u32) -> u64 {
+    let (address, step, count) = (run.address(), run.step(), run.count());
+    let [first, last] = line_span(address, bytes);
+    if step <= LINE {
+        // No line between the first and the last is stepped over.
+        return line_span(address.wrapping_add((count - 1) * step), bytes)[1].wrapping_sub(first) + 1;
+    }
+    if step.is_multiple_of(LINE) {
+        return count * (last - first + 1);
+    }
+    let mut lines = 0;
+    let mut previous = None;
+    for lane in 0..count {
+        let [first, last] = line_span(address.wrapping_add(lane * step), bytes);
+        lines += last - first + u64::from(previous != Some(first));
+        previous = Some(last);
+    }
+    lines
 }
 
 /// The first and the last line of an access.
@@ -132,6 +167,17 @@ impl Job for Lines<'_> {
     }
 }
 
+fn access<'a>(u: &Uop, place: &'a Place, exec: u64, width: Width) -> WaveAccess<'a> {
+    WaveAccess {
+        exec,
+        addresses: place.view(),
+        bytes: width.bytes,
+        align: 1,
+        pc: u.offset,
+        atomic: device_scope(u),
+    }
+}
+
 /// Loads through any kind of addresses.
 pub(in crate::exec) fn load_from(
     c: &mut Cx<'_>,
@@ -145,14 +191,7 @@ pub(in crate::exec) fn load_from(
         return Step::Next;
     }
     count(c, place, exec, width.bytes, false);
-    let access = WaveAccess {
-        exec,
-        addresses: place.view(),
-        bytes: width.bytes,
-        align: 1,
-        pc: u.offset,
-        atomic: device_scope(u),
-    };
+    let access = access(u, place, exec, width);
     let first = usize::from(u.dst);
     let result = if width.is_plain() {
         let registers = &mut c.wave.v[first..first + width.registers()];
@@ -184,14 +223,7 @@ pub(in crate::exec) fn store_to(
         return Step::Next;
     }
     count(c, place, exec, width.bytes, true);
-    let access = WaveAccess {
-        exec,
-        addresses: place.view(),
-        bytes: width.bytes,
-        align: 1,
-        pc: u.offset,
-        atomic: device_scope(u),
-    };
+    let access = access(u, place, exec, width);
     let first = usize::from(u.src[1]);
     let result = if width.half == Some(Half::High) {
         let mut shifted = [c.wave.v[first]];
@@ -207,17 +239,37 @@ pub(in crate::exec) fn store_to(
 }
 
 fn load(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let (place, exec) = (place(c, u), c.wave.exec());
+    let exec = c.wave.exec();
+    let place = place(c, u, exec);
     load_from(c, u, &place, exec, u.width, Segment::Global)
 }
 
+/// Loads to LDS: lane `i` writes the dword at M0 + offset + 4 * `i`.
+fn load_lds(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let exec = c.wave.exec();
+    match load(c, u) {
+        Step::Next => store_to_lds(c, u, exec, immediate(u)),
+        step => step,
+    }
+}
+
+/// Stores what an instruction with LDS as its destination has loaded: it stands in the register of results.
+pub(in crate::exec) fn store_to_lds(c: &mut Cx<'_>, u: &Uop, exec: u64, offset: i64) -> Step {
+    let base = u64::from(c.wave.s[usize::from(scalar::M0)] & 0xffff).wrapping_add_signed(offset);
+    let addresses = std::array::from_fn(|lane| base.wrapping_add(4 * lane as u64));
+    let stored = ds::store_lanes(c, u, &addresses, exec, Width::dwords(1), usize::from(u.dst));
+    c.finish(stored)
+}
+
 fn store(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let (place, exec) = (place(c, u), c.wave.exec());
+    let exec = c.wave.exec();
+    let place = place(c, u, exec);
     store_to(c, u, &place, exec, u.width, Segment::Global)
 }
 
 fn atomic(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let (place, exec) = (place(c, u), c.wave.exec());
+    let exec = c.wave.exec();
+    let place = place(c, u, exec);
     super::atomic::global(c, u, &place, exec, Segment::Global)
 }
 
@@ -225,7 +277,7 @@ fn atomic(c: &mut Cx<'_>, u: &Uop) -> Step {
 pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
     let name = op.mnemonic().strip_prefix("global_")?;
     if name.starts_with("load_lds") {
-        None
+        Some(load_lds)
     } else if name.starts_with("load_") {
         Some(load)
     } else if name.starts_with("store_") {

@@ -44,7 +44,7 @@ fn permute(c: &mut Cx<'_>, u: &Uop) -> Step {
     let offset = offset(u);
     let (address, data) = (&c.wave.v[usize::from(u.src[0])], &c.wave.v[usize::from(u.src[1])]);
     let mut pushed = [0; WAVE];
-    for lane in (0..WAVE).filter(|lane| (exec >> lane) & 1 != 0) {
+    for lane in super::active(exec) {
         pushed[lane_of(address[lane].wrapping_add(offset))] = data[lane];
     }
     commit(&mut c.wave.v[usize::from(u.dst)], &pushed, exec);

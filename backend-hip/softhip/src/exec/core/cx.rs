@@ -45,6 +45,15 @@ impl Cx<'_> {
         Step::Trap
     }
 
+    /// Goes on, or ends the wave with a fault.
+    #[inline]
+    pub fn finish(&mut self, result: Result<(), Trap>) -> Step {
+        match result {
+            Ok(()) => Step::Next,
+            Err(trap) => self.fault(trap),
+        }
+    }
+
     /// A scalar source of 32 bits.
     #[inline]
     pub fn read32(&self, source: Scalar) -> u32 {

@@ -4,9 +4,9 @@ use std::marker::PhantomData;
 
 use super::cx::{Cx, Step};
 use super::uop::Uop;
-use super::wide::{Job, widest};
 use super::word::Word;
 use crate::memory::{Lanes, WAVE};
+use crate::wide::{Job, widest};
 
 /// Source registers of all lanes.
 #[derive(Clone, Copy)]
@@ -26,38 +26,6 @@ impl<'a, T: Word> Source<'a, T> {
     #[inline(always)]
     fn get(self, lane: usize) -> T {
         T::from_registers(self.low[lane], if T::REGISTERS == 2 { self.high[lane] } else { 0 })
-    }
-}
-
-/// One register of results.
-struct Map<D, F> {
-    f: F,
-    ty: PhantomData<D>,
-}
-
-impl<D: Word, F: Fn(usize) -> D> Job for Map<D, F> {
-    type Out = Lanes;
-    #[inline(always)]
-    fn run(self) -> Lanes {
-        std::array::from_fn(|lane| (self.f)(lane).to_registers().0)
-    }
-}
-
-/// Two registers of results.
-struct MapPair<D, F> {
-    f: F,
-    ty: PhantomData<D>,
-}
-
-impl<D: Word, F: Fn(usize) -> D> Job for MapPair<D, F> {
-    type Out = [Lanes; 2];
-    #[inline(always)]
-    fn run(self) -> [Lanes; 2] {
-        let (mut low, mut high) = ([0; WAVE], [0; WAVE]);
-        for lane in 0..WAVE {
-            (low[lane], high[lane]) = (self.f)(lane).to_registers();
-        }
-        [low, high]
     }
 }
 
@@ -90,6 +58,19 @@ fn expand(mask: u64) -> Lanes {
     lanes
 }
 
+/// Writes the active lanes of one register.
+#[inline(always)]
+fn put(to: &mut Lanes, from: &Lanes, exec: u64) {
+    if exec == u64::MAX {
+        *to = *from;
+        return;
+    }
+    let write = expand(exec);
+    for ((to, from), write) in to.iter_mut().zip(from).zip(write) {
+        *to = (from & write) | (*to & !write);
+    }
+}
+
 struct Commit<'a> {
     to: &'a mut Lanes,
     from: &'a Lanes,
@@ -100,14 +81,7 @@ impl Job for Commit<'_> {
     type Out = ();
     #[inline(always)]
     fn run(self) {
-        if self.exec == u64::MAX {
-            *self.to = *self.from;
-            return;
-        }
-        let write = expand(self.exec);
-        for ((to, from), write) in self.to.iter_mut().zip(self.from).zip(write) {
-            *to = (from & write) | (*to & !write);
-        }
+        put(self.to, self.from, self.exec);
     }
 }
 
@@ -117,32 +91,79 @@ pub(in crate::exec) fn commit(to: &mut Lanes, from: &Lanes, exec: u64) {
     widest(Commit { to, from, exec });
 }
 
-/// Evaluates `$f` for every lane and writes the active lanes of the register, or pair, at `$slot`.
-///
-/// A macro, because `$f` borrows the file that its results are written to.
-macro_rules! assign {
-    ($file:expr, $slot:expr, $exec:expr, $ty:ty, $f:expr) => {{
-        let at = usize::from($slot);
-        if <$ty>::REGISTERS == 2 {
-            let [low, high] = widest(MapPair { f: $f, ty: PhantomData::<$ty> });
-            commit(&mut $file[at], &low, $exec);
-            commit(&mut $file[at + 1], &high, $exec);
-        } else {
-            let low = widest(Map { f: $f, ty: PhantomData::<$ty> });
-            commit(&mut $file[at], &low, $exec);
+/// The sources of an operation: a tuple of up to three values.
+trait Operands {
+    /// Their registers.
+    type Sources<'a>: Copy;
+    fn sources(file: &[Lanes], slots: [u16; 3]) -> Self::Sources<'_>;
+    fn get(sources: Self::Sources<'_>, lane: usize) -> Self;
+}
+
+macro_rules! operands {
+    ($($ty:ident $at:tt),*) => {
+        impl<$($ty: Word),*> Operands for ($($ty,)*) {
+            type Sources<'a> = ($(Source<'a, $ty>,)*);
+            #[inline(always)]
+            fn sources(file: &[Lanes], slots: [u16; 3]) -> Self::Sources<'_> {
+                ($(Source::<$ty>::new(file, slots[$at]),)*)
+            }
+            #[inline(always)]
+            fn get(sources: Self::Sources<'_>, lane: usize) -> Self {
+                ($(sources.$at.get(lane),)*)
+            }
         }
-    }};
+    };
+}
+
+operands!(A 0);
+operands!(A 0, B 1);
+operands!(A 0, B 1, C 2);
+
+/// `file[to] = f(file[slots], lane)` for the lanes of `exec`.
+struct Assign<'a, S, D, F> {
+    file: &'a mut [Lanes],
+    slots: [u16; 3],
+    to: u16,
+    exec: u64,
+    f: F,
+    ty: PhantomData<(S, D)>,
+}
+
+impl<S: Operands, D: Word, F: Fn(S, usize) -> D> Job for Assign<'_, S, D, F> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let sources = S::sources(self.file, self.slots);
+        let value = |lane| (self.f)(S::get(sources, lane), lane).to_registers();
+        let to = usize::from(self.to);
+        // All results come before the first write: a destination may be a source, too.
+        if D::REGISTERS == 2 {
+            let (mut low, mut high) = ([0; WAVE], [0; WAVE]);
+            for lane in 0..WAVE {
+                (low[lane], high[lane]) = value(lane);
+            }
+            put(&mut self.file[to], &low, self.exec);
+            put(&mut self.file[to + 1], &high, self.exec);
+        } else {
+            let low = std::array::from_fn(|lane| value(lane).0);
+            put(&mut self.file[to], &low, self.exec);
+        }
+    }
+}
+
+#[inline(always)]
+fn assign<S: Operands, D: Word>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(S, usize) -> D) -> Step {
+    let exec = c.wave.exec();
+    if exec != 0 {
+        widest(Assign { file: &mut c.wave.v, slots: u.src, to: u.dst, exec, f, ty: PhantomData });
+    }
+    Step::Next
 }
 
 /// `dst = f(src0)`.
 #[inline]
 pub(in crate::exec) fn map1<A: Word, D: Word>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(A) -> D) -> Step {
-    let exec = c.wave.exec();
-    if exec != 0 {
-        let a = Source::<A>::new(&c.wave.v, u.src[0]);
-        assign!(c.wave.v, u.dst, exec, D, |lane| f(a.get(lane)));
-    }
-    Step::Next
+    assign(c, u, |(a,), _| f(a))
 }
 
 /// `dst = f(src0, src1)`.
@@ -152,13 +173,7 @@ pub(in crate::exec) fn map2<A: Word, B: Word, D: Word>(
     u: &Uop,
     f: impl Fn(A, B) -> D,
 ) -> Step {
-    let exec = c.wave.exec();
-    if exec != 0 {
-        let a = Source::<A>::new(&c.wave.v, u.src[0]);
-        let b = Source::<B>::new(&c.wave.v, u.src[1]);
-        assign!(c.wave.v, u.dst, exec, D, |lane| f(a.get(lane), b.get(lane)));
-    }
-    Step::Next
+    assign(c, u, |(a, b), _| f(a, b))
 }
 
 /// `dst = f(src0, src1, src2)`. Operations that accumulate have their destination as `src2`.
@@ -168,14 +183,7 @@ pub(in crate::exec) fn map3<A: Word, B: Word, C: Word, D: Word>(
     u: &Uop,
     f: impl Fn(A, B, C) -> D,
 ) -> Step {
-    let exec = c.wave.exec();
-    if exec != 0 {
-        let s0 = Source::<A>::new(&c.wave.v, u.src[0]);
-        let s1 = Source::<B>::new(&c.wave.v, u.src[1]);
-        let s2 = Source::<C>::new(&c.wave.v, u.src[2]);
-        assign!(c.wave.v, u.dst, exec, D, |lane| f(s0.get(lane), s1.get(lane), s2.get(lane)));
-    }
-    Step::Next
+    assign(c, u, |(s0, s1, s2), _| f(s0, s1, s2))
 }
 
 /// `dst = f(src0, src1, lane)`.
@@ -185,11 +193,7 @@ pub(in crate::exec) fn map2_lane<A: Word, B: Word, D: Word>(
     u: &Uop,
     f: impl Fn(A, B, usize) -> D,
 ) -> Step {
-    let exec = c.wave.exec();
-    let a = Source::<A>::new(&c.wave.v, u.src[0]);
-    let b = Source::<B>::new(&c.wave.v, u.src[1]);
-    assign!(c.wave.v, u.dst, exec, D, |lane| f(a.get(lane), b.get(lane), lane));
-    Step::Next
+    assign(c, u, |(a, b), lane| f(a, b, lane))
 }
 
 struct Select<'a> {
@@ -298,8 +302,8 @@ pub(in crate::exec) fn transform<A: Word, D: Word>(
     to: u16,
     f: impl Fn(A) -> D,
 ) {
-    let a = Source::<A>::new(file, from);
-    assign!(file, to, u64::MAX, D, |lane| f(a.get(lane)));
+    let f = |(a,): (A,), _| f(a);
+    widest(Assign { file, slots: [from; 3], to, exec: u64::MAX, f, ty: PhantomData });
 }
 
 /// As [`transform`] with the old value of `to`, for the lanes of `exec` only.
@@ -311,7 +315,6 @@ pub(in crate::exec) fn merge<A: Word, D: Word>(
     exec: u64,
     f: impl Fn(A, D) -> D,
 ) {
-    let a = Source::<A>::new(file, from);
-    let d = Source::<D>::new(file, to);
-    assign!(file, to, exec, D, |lane| f(a.get(lane), d.get(lane)));
+    let f = |(a, d): (A, D), _| f(a, d);
+    widest(Assign { file, slots: [from, to, to], to, exec, f, ty: PhantomData });
 }

@@ -7,5 +7,4 @@ pub(in crate::exec) mod mode;
 pub(in crate::exec) mod trap;
 pub(in crate::exec) mod uop;
 pub(in crate::exec) mod wave;
-pub(in crate::exec) mod wide;
 pub(in crate::exec) mod word;

@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 
 use bytemuck::allocation::try_zeroed_slice_box;
 
-use super::blocks::BLOCK;
+use super::blocks::{self, BLOCK};
 use super::cells::index;
 use super::fault::{AccessKind, RaceSide};
 use super::group::{Group, Order};
@@ -32,6 +32,8 @@ pub(super) use recorder::Recorder;
 
 /// Blocks per lock.
 const PAGE_BLOCKS: u64 = 64;
+/// Bytes per lock.
+const PAGE: u64 = PAGE_BLOCKS * BLOCK;
 
 /// The races of one allocation.
 #[derive(Debug)]
@@ -40,6 +42,10 @@ pub(super) struct Shadow {
     /// The last launch that touched each page.
     pages: Box<[AtomicU32]>,
     records: Box<[AtomicU64]>,
+    /// Per page, the last launch in which all bytes of a block became shared (high half), and how many blocks are so.
+    shared: Box<[AtomicU64]>,
+    /// Bytes of the allocation.
+    len: u64,
     /// Per block, where its first actor last read and wrote it, see [`PackedPc`].
     pcs: Box<[AtomicU32]>,
     list: Mutex<List>,
@@ -59,6 +65,8 @@ impl Shadow {
             locks: Box::default(),
             pages: Box::default(),
             records: Box::default(),
+            shared: Box::default(),
+            len: 0,
             pcs: Box::default(),
             list: Mutex::default(),
         }
@@ -72,9 +80,42 @@ impl Shadow {
             locks: try_zeroed_slice_box(pages).ok()?,
             pages: try_zeroed_slice_box(pages).ok()?,
             records: try_zeroed_slice_box(blocks.checked_mul(RECORD)?).ok()?,
+            shared: try_zeroed_slice_box(pages).ok()?,
+            len,
             pcs: try_zeroed_slice_box(blocks).ok()?,
             list: Mutex::default(),
         })
+    }
+
+    /// Is every byte around `offset..offset + len`, to whole pages, known as read by several groups of this launch and
+    /// written by none? To read such bytes once more needs no record. `false` for ranges too long to be worth a look.
+    #[inline]
+    pub(super) fn is_shared(&self, launch: u32, offset: u64, len: u64) -> bool {
+        let (first, last) = (offset / PAGE, (offset + len - 1) / PAGE);
+        last - first < 64
+            && (first..=last).all(|page| self.shared_blocks(launch, page) == self.blocks_of(page))
+    }
+
+    /// How many blocks of a page are wholly shared.
+    #[inline]
+    fn shared_blocks(&self, launch: u32, page: u64) -> u64 {
+        let count = self.shared[index(page)].load(Ordering::Relaxed);
+        if count >> 32 == u64::from(launch) { count & 0xFFFF_FFFF } else { 0 }
+    }
+
+    /// How many blocks a page has.
+    #[inline]
+    fn blocks_of(&self, page: u64) -> u64 {
+        (self.len - page * PAGE).div_ceil(BLOCK).min(PAGE_BLOCKS)
+    }
+
+    /// Sets the shared bytes of a block, whose page is locked.
+    fn share(&self, slot: Slot<'_>, launch: u32, block: u64, mask: u64) {
+        let all = blocks::mask(0, (self.len - block * BLOCK).min(BLOCK));
+        let (before, page) = (slot.get(SHARED), block / PAGE_BLOCKS);
+        slot.put(SHARED, mask);
+        let count = self.shared_blocks(launch, page) + u64::from(mask == all) - u64::from(before == all);
+        self.shared[index(page)].store((u64::from(launch) << 32) | count, Ordering::Relaxed);
     }
 
     /// Records accesses of `group`, block by block. Blocks of one page should be neighbours.
@@ -136,10 +177,10 @@ impl Shadow {
         if touch.kind == AccessKind::Read {
             // What somebody wrote stays with its records: a later reader must be compared with the writer.
             let common = read_elsewhere & touch.mask & !changed;
-            slot.put(SHARED, shared | common);
+            self.share(slot, order.launch(), touch.block, shared | common);
             rest.mask &= !common;
         } else {
-            slot.put(SHARED, shared & !touch.mask);
+            self.share(slot, order.launch(), touch.block, shared & !touch.mask);
         }
         if rest.mask != 0 {
             let records = list.blocks.entry(touch.block).or_default();

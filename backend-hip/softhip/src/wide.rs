@@ -10,14 +10,14 @@ use std::arch::is_x86_feature_detected;
 use std::sync::LazyLock;
 
 /// A loop over lanes. Implementations are `#[inline(always)]`, so that they take on the caller's features.
-pub(in crate::exec) trait Job {
+pub(crate) trait Job {
     type Out;
     fn run(self) -> Self::Out;
 }
 
 /// Runs `job` with the widest vectors there are.
 #[inline(always)]
-pub(in crate::exec) fn widest<J: Job>(job: J) -> J::Out {
+pub(crate) fn widest<J: Job>(job: J) -> J::Out {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,popcnt,lzcnt")]

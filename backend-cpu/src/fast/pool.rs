@@ -1,0 +1,292 @@
+//! Threads that wait for work by looking for it, so that waking them costs less than a microsecond.
+//!
+//! A token of a small model takes a few milliseconds and some 250 ops. A pool whose threads sleep between ops would spend more
+//! time on waking them than they work. Here a thread looks for the next job for a while before it sleeps.
+//!
+//! A job is done by those threads that come while it is open. So a thread that the system has put aside, on a machine with
+//! more to do, does not keep the others waiting.
+#![expect(
+    unsafe_code,
+    reason = "a job borrows from the caller, who waits until all threads are done with it"
+)]
+
+use std::fmt;
+use std::hint::spin_loop;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread::{self, JoinHandle, Thread};
+
+/// Looks for a job before a thread sleeps: some hundred microseconds.
+const LOOKS: usize = 1 << 13;
+
+/// Looks before a thread that waits lets others run.
+const LOOKS_BEFORE_YIELD: usize = 1 << 10;
+
+type Job = &'static (dyn Fn() + Sync);
+
+/// What the caller and the threads share.
+struct Shared {
+    /// Number of the current job; 0 before the first.
+    number: AtomicU64,
+    /// The current job while it is open.
+    job: Mutex<Option<Job>>,
+    /// Threads that are at the current job. It grows only under the lock of `job`, and only while that is open.
+    working: AtomicUsize,
+    /// Set where the current job panicked in one of the threads.
+    panicked: AtomicBool,
+    /// Set where the threads should end.
+    ended: AtomicBool,
+    /// Whether each thread sleeps, or is about to.
+    asleep: Vec<AtomicBool>,
+}
+
+/// Threads that do one job at a time together with their caller.
+pub struct Pool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+    /// Held by the caller whose job is being done.
+    turn: Mutex<()>,
+}
+
+impl fmt::Debug for Pool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pool({} threads)", self.count())
+    }
+}
+
+impl Pool {
+    /// A pool in which `count` threads work, one of them the caller's. `None` where the system does not grant them.
+    pub fn new(count: usize) -> Option<Self> {
+        let helpers = count.saturating_sub(1);
+        let shared = Arc::new(Shared {
+            number: AtomicU64::new(0),
+            job: Mutex::new(None),
+            working: AtomicUsize::new(0),
+            panicked: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+            asleep: (0..helpers).map(|_| AtomicBool::new(false)).collect(),
+        });
+        let mut pool = Pool { shared, threads: Vec::with_capacity(helpers), turn: Mutex::new(()) };
+        for index in 0..helpers {
+            let shared = Arc::clone(&pool.shared);
+            let thread = thread::Builder::new().name(format!("assay-cpu-{}", index + 1));
+            pool.threads.push(thread.spawn(move || shared.serve(index)).ok()?);
+        }
+        Some(pool)
+    }
+
+    /// Threads that work.
+    pub fn count(&self) -> usize {
+        self.threads.len() + 1
+    }
+
+    /// Does `job` on the caller's thread and on every other that comes before the caller is done, and returns when all are
+    /// done. Where the threads have another job, the caller's thread does it alone.
+    pub fn run(&self, job: &(dyn Fn() + Sync)) {
+        let turn = match self.turn.try_lock() {
+            Ok(turn) => turn,
+            // A job that panicked has left nothing behind.
+            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+            Err(TryLockError::WouldBlock) => return job(),
+        };
+        // SAFETY: the lifetime is extended for the threads. A thread has the job from `begin` until it is counted out of
+        // `working`; `Underway::drop` closes the job, so that nobody begins it any more, and waits until nobody is at it. That
+        // drop runs before this function returns or unwinds, while `job` is still borrowed.
+        let lasting = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), Job>(job) };
+        let underway = self.publish(lasting, turn);
+        job();
+        drop(underway);
+        assert!(!self.shared.panicked.load(Ordering::Relaxed), "a thread of the pool panicked");
+    }
+
+    fn publish<'a>(&'a self, job: Job, turn: MutexGuard<'a, ()>) -> Underway<'a> {
+        let shared = &*self.shared;
+        *lock(&shared.job) = Some(job);
+        shared.panicked.store(false, Ordering::Relaxed);
+        // Sequentially consistent, as are the accesses to `asleep`: either the thread sees the new number before it
+        // sleeps, or this sees that it sleeps.
+        shared.number.fetch_add(1, Ordering::SeqCst);
+        self.wake();
+        Underway { shared, _turn: turn }
+    }
+
+    fn wake(&self) {
+        for (asleep, thread) in self.shared.asleep.iter().zip(&self.threads) {
+            if asleep.load(Ordering::SeqCst) {
+                Thread::unpark(thread.thread());
+            }
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::Relaxed);
+        self.shared.number.fetch_add(1, Ordering::SeqCst);
+        self.wake();
+        for thread in self.threads.drain(..) {
+            // A thread catches the panics of jobs, so it has none of its own to tell.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A job that is open. Its end closes it and waits for the threads that are at it.
+struct Underway<'a> {
+    shared: &'a Shared,
+    _turn: MutexGuard<'a, ()>,
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        *lock(&self.shared.job) = None;
+        let mut looks = 0;
+        while self.shared.working.load(Ordering::Acquire) > 0 {
+            look_again(&mut looks);
+        }
+    }
+}
+
+impl Shared {
+    /// The life of thread `index`.
+    fn serve(&self, index: usize) {
+        let mut done = 0;
+        loop {
+            done = self.next_number(index, done);
+            if self.ended.load(Ordering::Relaxed) {
+                return;
+            }
+            if let Some(job) = self.begin() {
+                if catch_unwind(AssertUnwindSafe(job)).is_err() {
+                    self.panicked.store(true, Ordering::Relaxed);
+                }
+                self.working.fetch_sub(1, Ordering::Release);
+            }
+        }
+    }
+
+    /// The current job, if it is still open, with the thread counted in.
+    fn begin(&self) -> Option<Job> {
+        let job = lock(&self.job);
+        if job.is_some() {
+            self.working.fetch_add(1, Ordering::Relaxed);
+        }
+        *job
+    }
+
+    /// Waits for a job after number `done`.
+    fn next_number(&self, index: usize, done: u64) -> u64 {
+        for looks in 1..=LOOKS {
+            let number = self.number.load(Ordering::Acquire);
+            if number != done {
+                return number;
+            }
+            if looks % LOOKS_BEFORE_YIELD == 0 {
+                thread::yield_now();
+            }
+            spin_loop();
+        }
+        let asleep = &self.asleep[index];
+        asleep.store(true, Ordering::SeqCst);
+        let number = loop {
+            let number = self.number.load(Ordering::SeqCst);
+            if number != done {
+                break number;
+            }
+            thread::park();
+        };
+        asleep.store(false, Ordering::Relaxed);
+        number
+    }
+}
+
+/// Passes a moment, and lets others run now and then.
+fn look_again(looks: &mut usize) {
+    *looks += 1;
+    if *looks % LOOKS_BEFORE_YIELD == 0 {
+        thread::yield_now();
+    }
+    spin_loop();
+}
+
+/// What a mutex guards here is valid at every moment, so a panic elsewhere does not spoil it.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_is_done_by_its_caller_and_by_no_thread_twice() {
+        for count in [1, 2, 3, 7] {
+            let pool = Pool::new(count).unwrap();
+            for _ in 0..500 {
+                let done = Mutex::new(Vec::new());
+                pool.run(&|| lock(&done).push(thread::current().id()));
+                let mut done = done.into_inner().unwrap();
+                assert!(done.contains(&thread::current().id()));
+                let all = done.len();
+                done.sort_by_key(|id| format!("{id:?}"));
+                done.dedup();
+                assert!(done.len() == all && all <= count);
+            }
+        }
+    }
+
+    #[test]
+    fn threads_work_side_by_side() {
+        let pool = Pool::new(3).unwrap();
+        let here = AtomicUsize::new(0);
+        // Each waits for all others, so it ends only if all three do the job at the same time.
+        pool.run(&|| {
+            here.fetch_add(1, Ordering::SeqCst);
+            while here.load(Ordering::SeqCst) < 3 {
+                thread::yield_now();
+            }
+        });
+        assert_eq!(here.into_inner(), 3);
+    }
+
+    #[test]
+    fn a_job_inside_a_job_is_done_by_its_caller() {
+        let pool = Pool::new(2).unwrap();
+        let done = AtomicUsize::new(0);
+        pool.run(&|| {
+            pool.run(&|| {
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+        });
+        assert!((1..=2).contains(&done.into_inner()));
+    }
+
+    #[test]
+    fn a_panic_reaches_the_caller_and_the_pool_lives_on() {
+        let pool = Pool::new(3).unwrap();
+        let caught = catch_unwind(AssertUnwindSafe(|| pool.run(&|| panic!("as planned"))));
+        assert!(caught.is_err());
+        let done = AtomicUsize::new(0);
+        pool.run(&|| {
+            done.fetch_add(1, Ordering::Relaxed);
+        });
+        assert!((1..=3).contains(&done.into_inner()));
+    }
+
+    #[test]
+    fn sleeping_threads_are_woken() {
+        let pool = Pool::new(2).unwrap();
+        while !pool.shared.asleep[0].load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+        let here = AtomicUsize::new(0);
+        pool.run(&|| {
+            here.fetch_add(1, Ordering::SeqCst);
+            while here.load(Ordering::SeqCst) < 2 {
+                thread::yield_now();
+            }
+        });
+        assert_eq!(here.into_inner(), 2);
+    }
+}

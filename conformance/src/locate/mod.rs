@@ -1,0 +1,192 @@
+//! Which op faulted.
+//!
+//! On a GPU the error of a kernel surfaces at the next call that waits, as a rule a copy, and that call is blamed. So the model
+//! runs again in a process of its own, with a synchronisation behind each op ([`inside`]): the first op behind which it fails is
+//! the one. The process tells of each op before it starts it, with all its arguments, so that the op is known even when the
+//! fault takes the process along ([`outside`]).
+
+pub mod inside;
+pub mod outside;
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::path::PathBuf;
+
+use kernels::Role;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::provenance::Spot;
+
+/// An op with its arguments, as it is launched.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Call {
+    /// Ops before it.
+    pub number: usize,
+    /// Where in the model it stands.
+    pub spot: Option<Spot>,
+    /// The op.
+    pub op: String,
+    /// Its parameters.
+    pub params: Map<String, Value>,
+    /// Stream, kernel and grid, where the backend can tell and the process has lived to ask it.
+    pub launch: Option<String>,
+    /// Its operands.
+    pub arguments: Vec<Argument>,
+}
+
+/// An operand of a [`Call`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Argument {
+    /// Name of the op's field.
+    pub name: String,
+    /// Read or written.
+    pub role: Role,
+    /// Type and shape.
+    pub layout: String,
+    /// The device's address of its first byte, where the backend can tell.
+    pub address: Option<u64>,
+    /// Bytes of the allocation that it spans.
+    pub extent: Range<usize>,
+    /// What the allocation is for.
+    pub owner: String,
+    /// Bytes of the allocation.
+    pub allocation: usize,
+}
+
+/// A copy to the host.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct CopyCall {
+    /// The tensor.
+    pub tensor: String,
+    /// Step of the generation.
+    pub step: usize,
+    /// Layer, `None` outside the layers.
+    pub layer: Option<usize>,
+    /// Bytes of the allocation.
+    pub extent: Range<usize>,
+    /// What the allocation is for.
+    pub owner: String,
+}
+
+/// What the process inside tells, a line of JSON each.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Event {
+    /// An op is about to start.
+    Op(Box<Call>),
+    /// A copy is about to start; everything before it has ended well.
+    Copy(CopyCall),
+    /// The op that was begun last has failed.
+    Fault {
+        /// What the device says.
+        what: String,
+        /// How the op was launched, where the backend can tell.
+        launch: Option<String>,
+    },
+    /// The run has ended: well, or with the engine's error.
+    End(Option<String>),
+}
+
+/// Who faulted.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "culprit")]
+pub enum Culprit {
+    /// A kernel.
+    Kernel(Box<Call>),
+    /// A copy: every kernel before it ended well.
+    Copy(CopyCall),
+    /// The run failed before its first op.
+    Start,
+}
+
+/// A located fault.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Fault {
+    /// Who faulted.
+    #[serde(flatten)]
+    pub culprit: Culprit,
+    /// What the device, or the system, says.
+    pub what: String,
+    /// The op in a file that was written before it started.
+    pub capsule: Option<PathBuf>,
+}
+
+/// What came of the search.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Located {
+    /// Backend, as on the command line.
+    pub backend: String,
+    /// What the engine reports by itself, without synchronisation; `None` where it ended well.
+    pub reported: Option<String>,
+    /// The fault; `None` where the synchronised run ended well.
+    pub fault: Option<Fault>,
+    /// Ops that were started in the synchronised run.
+    pub ops: usize,
+}
+
+impl Located {
+    /// The report for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = format!("backend: {}\n", self.backend);
+        let _ = match &self.reported {
+            Some(error) => writeln!(text, "the engine by itself reports: {error}"),
+            None => writeln!(text, "the engine by itself reports no error"),
+        };
+        let Some(fault) = &self.fault else {
+            let _ = writeln!(text, "NO FAULT in {} ops, synchronised one by one", self.ops);
+            if self.reported.is_some() {
+                text.push_str("The fault does not appear when ops are serialised: a matter of order, not of an op's arguments.\n");
+            }
+            return text;
+        };
+        match &fault.culprit {
+            Culprit::Kernel(call) => {
+                let spot = call.spot.as_ref().map_or(String::new(), |spot| format!(", {spot}"));
+                let _ = writeln!(text, "\nTHE KERNEL FAULTED: {}{spot} (op number {})", call.op, call.number);
+                let _ = writeln!(text, "  says: {}", fault.what);
+                text.push_str(&arguments(call));
+                if self.reported.as_ref().is_some_and(|r| r.contains("Memcpy")) {
+                    text.push_str("  The copy that the engine reports is only the first call that waited.\n");
+                }
+            }
+            Culprit::Copy(copy) => {
+                let _ = writeln!(text, "\nTHE COPY FAULTED: {} at step {}", copy.tensor, copy.step);
+                let _ = writeln!(text, "  says: {}", fault.what);
+                let _ = writeln!(text, "  bytes {:?} of '{}'", copy.extent, copy.owner);
+                text.push_str("  Every kernel before it ended well.\n");
+            }
+            Culprit::Start => {
+                let _ = writeln!(text, "\nTHE RUN FAILED BEFORE ITS FIRST OP\n  says: {}", fault.what);
+            }
+        }
+        if let Some(capsule) = &fault.capsule {
+            let path = capsule.display();
+            let _ = writeln!(text, "  capsule: {path} (assay replay {path} --backend {})", self.backend);
+        }
+        text
+    }
+}
+
+fn arguments(call: &Call) -> String {
+    let mut text = String::new();
+    for a in &call.arguments {
+        let address = a.address.map_or("address unknown".into(), |at| format!("{at:#014x}"));
+        let role = match a.role {
+            Role::Input => "reads ",
+            Role::Indices => "index ",
+            Role::Output => "writes",
+        };
+        let _ = writeln!(
+            text,
+            "  {role} {:<10} {:<24} {address}  bytes {}..{} of {} in '{}'",
+            a.name, a.layout, a.extent.start, a.extent.end, a.allocation, a.owner
+        );
+    }
+    for (name, value) in &call.params {
+        let _ = writeln!(text, "  {name} = {value}");
+    }
+    let launch = call.launch.as_deref().unwrap_or("one stream; this backend has no grid");
+    let _ = writeln!(text, "  launch: {launch}");
+    text
+}

@@ -1,0 +1,87 @@
+//! Which program, which model, which op: what a finding must carry to be of use elsewhere.
+
+use std::fmt::{self, Write};
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+use std::sync::OnceLock;
+
+use kernels::Site;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// Where in a model an op stands, as data.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Spot {
+    /// Step of the generation, from 0.
+    pub step: usize,
+    /// `prefill` or `decode`.
+    pub phase: String,
+    /// Layer, `None` outside the layers.
+    pub layer: Option<usize>,
+    /// Name of the tensor that the op computes.
+    pub point: String,
+}
+
+impl From<Site> for Spot {
+    fn from(site: Site) -> Self {
+        let Site { step, phase, layer, point } = site;
+        Spot { step, phase: phase.name().into(), layer, point: point.into() }
+    }
+}
+
+impl fmt::Display for Spot {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {} ({})", self.step, self.phase)?;
+        if let Some(layer) = self.layer {
+            write!(f, ", layer {layer}")?;
+        }
+        write!(f, ", {}", self.point)
+    }
+}
+
+/// A model file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ModelId {
+    /// Its name, without the folder.
+    pub file: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+}
+
+impl ModelId {
+    /// The model in the file at `path`.
+    pub fn of(path: &Path) -> io::Result<Self> {
+        let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        Ok(ModelId { file, sha256: sha256(path)? })
+    }
+}
+
+/// SHA-256 of a file's bytes, in hexadecimal.
+fn sha256(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => break,
+            n => hash.update(&buffer[..n]),
+        }
+    }
+    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+/// This program: version, and the hash of its executable where it can be read.
+pub fn build() -> &'static str {
+    static BUILD: OnceLock<String> = OnceLock::new();
+    BUILD.get_or_init(|| {
+        let version = env!("CARGO_PKG_VERSION");
+        match std::env::current_exe().and_then(|path| sha256(&path)) {
+            Ok(hash) => format!("assay {version}, sha256 {}", &hash[..16]),
+            Err(_) => format!("assay {version}"),
+        }
+    })
+}

@@ -1,0 +1,193 @@
+//! Smaller ops: parts of a record that are records again.
+//!
+//! [`axes`] knows along which dimensions an op falls into independent or at least meaningful parts, and takes one.
+//! [`shrink`] makes a failing op as small as it can and [`around`] keeps what lies around one element of an output.
+
+mod axes;
+
+use kernels::{Record, Role, Stem};
+
+pub use axes::{Axis, axes};
+
+/// Attempts after which shrinking stops.
+const ATTEMPTS: usize = 600;
+
+/// Bytes in all buffers of a record.
+pub fn size(record: &Record) -> usize {
+    record.operands().iter().map(|o| o.bytes.len()).sum()
+}
+
+/// The smallest part of `record` found for which `fails` still holds. It is asked about smaller records only.
+pub fn shrink(record: &Record, mut fails: impl FnMut(&Record) -> bool) -> Record {
+    let mut smallest = record.clone();
+    let mut attempts = 0;
+    let mut attempt = |candidate: Option<Record>, smallest: &mut Record, attempts: &mut usize| {
+        let Some(candidate) = candidate.filter(|c| size(c) < size(smallest)) else { return false };
+        *attempts += 1;
+        let smaller = *attempts <= ATTEMPTS && fails(&candidate);
+        if smaller {
+            *smallest = candidate;
+        }
+        smaller
+    };
+    attempt(compact(&smallest), &mut smallest, &mut attempts);
+    loop {
+        let before = size(&smallest);
+        for axis in axes(record.stem) {
+            while attempts < ATTEMPTS {
+                let candidates = axis.parts(&smallest);
+                let found = candidates
+                    .into_iter()
+                    .any(|range| attempt(axis.slice(&smallest, range), &mut smallest, &mut attempts));
+                if !found {
+                    break;
+                }
+            }
+        }
+        if size(&smallest) == before || attempts >= ATTEMPTS {
+            return smallest;
+        }
+    }
+}
+
+/// The part of `record` around element `index` of its first output that fits into `limit` bytes, and what was left out;
+/// `None` where the record fits as it is, or no part of it does.
+pub fn around(record: &Record, index: &[usize], limit: usize) -> Option<(Record, String)> {
+    if size(record) <= limit {
+        return None;
+    }
+    let mut part = record.clone();
+    let mut kept = Vec::new();
+    if let Some(compact) = compact(&part) {
+        kept.push(format!("rows of the table that are used, {} bytes of {}", size(&compact), size(&part)));
+        part = compact;
+    }
+    for axis in axes(record.stem).iter().filter(|axis| axis.independent()) {
+        let Some(mut at) = axis.of_output(&part).and_then(|dim| index.get(dim)).copied() else { continue };
+        let (extent, mut first) = (axis.extent(&part), 0);
+        while size(&part) > limit {
+            let Some((range, inside)) = axis.half_around(&part, at) else { break };
+            let Some(smaller) = axis.slice(&part, range.clone()) else { break };
+            (part, at, first) = (smaller, inside, first + range.start);
+        }
+        let left = axis.extent(&part);
+        if left < extent {
+            kept.push(format!("{} {first}..{} of {extent}", axis.name, first + left));
+        }
+    }
+    (size(&part) <= limit && !kept.is_empty()).then(|| {
+        (part, format!("only part of the op is kept, around its worst element: {}", kept.join(", ")))
+    })
+}
+
+/// An embedding with those rows of its table alone that it looks up.
+fn compact(record: &Record) -> Option<Record> {
+    if record.stem != Stem::Embed {
+        return None;
+    }
+    let ids = record.find("ids")?;
+    let values: Vec<u32> = bytemuck::pod_collect_to_vec(&ids.layout.gather(&ids.bytes, 0)?);
+    let mut used = values.clone();
+    used.sort_unstable();
+    used.dedup();
+    let mut small = Record::new(record.stem);
+    small.params.clone_from(&record.params);
+    for operand in record.operands() {
+        let shape = operand.layout.shape();
+        small = match operand.name.as_str() {
+            "table" => {
+                let rows: Vec<_> = operand.layout.rows().collect();
+                let bytes: Option<Vec<&[u8]>> =
+                    used.iter().map(|&id| operand.bytes.get(rows.get(id as usize)?.clone())).collect();
+                let layout = kernels::Layout::contiguous(operand.layout.dtype(), &[used.len(), shape[1]]);
+                small.operand(&operand.name, operand.role, layout, bytes?.concat())
+            }
+            "ids" => {
+                let renamed: Vec<u32> = values
+                    .iter()
+                    .map(|id| used.binary_search(id).ok().and_then(|at| u32::try_from(at).ok()))
+                    .collect::<Option<_>>()?;
+                let layout = operand.layout.densified();
+                small.operand(&operand.name, operand.role, layout, bytemuck::cast_slice(&renamed).to_vec())
+            }
+            _ if operand.blank => small.blank(&operand.name, operand.layout, operand.bytes.clone()),
+            _ => small.operand(&operand.name, operand.role, operand.layout, operand.bytes.clone()),
+        };
+    }
+    debug_assert!(small.operands().iter().any(|o| o.role == Role::Output));
+    Some(small)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernels::{DType, Layout};
+
+    fn matmul(m: usize, n: usize, k: usize) -> Record {
+        let f32s =
+            |len: usize| bytemuck::cast_slice(&(0..len).map(|i| i as f32).collect::<Vec<_>>()).to_vec();
+        let blocks: Vec<u8> = (0..n * k / 32 * 20).map(|i| u8::try_from(i % 251).unwrap()).collect();
+        Record::new(Stem::Matmul)
+            .operand("x", Role::Input, Layout::contiguous(DType::F32, &[m, k]), f32s(m * k))
+            .operand("weight", Role::Input, Layout::contiguous(DType::Q4_1, &[n, k]), blocks)
+            .blank("out", Layout::contiguous(DType::F32, &[m, n]), vec![0; 4 * m * n])
+    }
+
+    #[test]
+    fn a_matmul_shrinks_to_one_block_of_one_row() {
+        let record = matmul(7, 96, 128);
+        let small = shrink(&record, |_| true);
+        assert_eq!(small.find("x").unwrap().layout.shape(), [1, 32]);
+        assert_eq!(small.find("weight").unwrap().layout.shape(), [1, 32]);
+        assert_eq!(small.find("out").unwrap().layout.shape(), [1, 1]);
+    }
+
+    #[test]
+    fn what_must_stay_stays() {
+        let record = matmul(7, 96, 128);
+        let last = |r: &Record| {
+            // Row 5 of x starts with 640.
+            let x = r.find("x").unwrap();
+            bytemuck::pod_collect_to_vec::<u8, f32>(&x.bytes).contains(&640.0)
+        };
+        let small = shrink(&record, last);
+        assert!(last(&small));
+        assert_eq!(small.find("x").unwrap().layout.shape(), [1, 32]);
+    }
+
+    #[test]
+    fn a_large_op_is_cut_around_an_element() {
+        let record = matmul(2, 4096, 64);
+        let (part, cut) = around(&record, &[1, 4000], 40_000).unwrap();
+        assert!(size(&part) <= 40_000, "{}", size(&part));
+        let n = part.find("weight").unwrap().layout.dim(0);
+        assert!(n < 4096 && cut.ends_with("of 4096"), "{cut}");
+        let (start, end) =
+            cut.split_once("n ").unwrap().1.split_once(" of").unwrap().0.split_once("..").unwrap();
+        assert!((start.parse::<usize>().unwrap()..end.parse().unwrap()).contains(&4000), "{cut}");
+        assert!(around(&record, &[0, 0], 1 << 20).is_none());
+    }
+
+    #[test]
+    fn an_embedding_keeps_the_rows_it_uses() {
+        let table: Vec<f32> = (0..40u8).map(f32::from).collect();
+        let record = Record::new(Stem::Embed)
+            .operand(
+                "table",
+                Role::Input,
+                Layout::contiguous(DType::F32, &[10, 4]),
+                bytemuck::cast_slice(&table).to_vec(),
+            )
+            .operand(
+                "ids",
+                Role::Indices,
+                Layout::contiguous(DType::U32, &[3]),
+                bytemuck::cast_slice(&[9u32, 2, 9]).to_vec(),
+            )
+            .blank("out", Layout::contiguous(DType::F32, &[3, 4]), vec![0; 48]);
+        let small = compact(&record).unwrap();
+        assert_eq!(small.find("table").unwrap().layout.shape(), [2, 4]);
+        let answer = |r: &Record| crate::trial::answers(r, &kernels::Numerics::F64).unwrap();
+        assert_eq!(answer(&small), answer(&record));
+    }
+}

@@ -1,0 +1,81 @@
+const by = (id) => document.getElementById(id);
+const table = by("heat"), slider = by("step"), shown = by("shown"), detail = by("cell");
+const rows = [...Array(D.layers).keys(), -1];
+slider.max = D.steps - 1;
+let at = [0, 0];
+
+// The larger reading of each place, for one step or for all of them.
+function readings(step) {
+  const found = new Map();
+  for (const [s, layer, column, share, drift, op] of D.cells) {
+    if (step >= 0 && s !== step) continue;
+    const key = layer + "," + column, old = found.get(key);
+    const value = D.local ? share : drift;
+    if (!old || value > old.value) found.set(key, { value, share, drift, op, step: s });
+  }
+  return found;
+}
+
+// Six decades from pale to dark; beyond the bound, red.
+function colour(value) {
+  const limit = D.local ? 1 : 1e-2;
+  if (value > limit) return "hsl(2 75% 45%)";
+  if (value <= 0) return "hsl(210 15% 82%)";
+  const t = Math.min(1, Math.max(0, (Math.log10(value / limit) + 6) / 6));
+  return `hsl(${205 - 160 * t} ${45 + 25 * t}% ${72 - 34 * t}%)`;
+}
+
+function draw() {
+  const step = Number(slider.value), found = readings(step);
+  shown.textContent = step < 0 ? "all steps" : step === 0 ? "0 (prefill)" : step + " (decode)";
+  slider.setAttribute("aria-valuetext", shown.textContent);
+  const head = "<thead><tr><th></th>" + D.columns.map((c) => `<th scope="col">${c}</th>`).join("") + "</tr></thead>";
+  const line = (layer, r) => {
+    const name = layer < 0 ? "model" : layer;
+    const cells = D.columns.map((point, c) => {
+      const cell = found.get(layer + "," + c);
+      if (!cell) return "<td></td>";
+      const first = D.first && D.first[2] === point && (D.first[1] ?? -1) === layer && (step < 0 || step === D.first[0]);
+      const label = `layer ${name}, ${point}`;
+      return `<td><button data-r="${r}" data-c="${c}" tabindex="-1" class="${first ? "first" : ""}" style="background:${colour(cell.value)}" aria-label="${label}">${first ? "!" : ""}</button></td>`;
+    });
+    return `<tr><th scope="row">${name}</th>${cells.join("")}</tr>`;
+  };
+  table.innerHTML = head + "<tbody>" + rows.map(line).join("") + "</tbody>";
+  choose(at[0], at[1], false);
+}
+
+function choose(r, c, focus) {
+  const button = table.querySelector(`button[data-r="${r}"][data-c="${c}"]`);
+  if (!button) return false;
+  table.querySelectorAll("button.at").forEach((b) => { b.classList.remove("at"); b.tabIndex = -1; });
+  button.classList.add("at");
+  button.tabIndex = 0;
+  at = [r, c];
+  const cell = readings(Number(slider.value)).get(rows[r] + "," + c);
+  const percent = (x) => (x > 10 ? (x >= 1e299 ? "infinitely many" : x.toExponential(1)) + " times" : (x * 100).toPrecision(3) + " % of");
+  const share = D.local ? `${percent(cell.share)} the budget, ` : "";
+  detail.textContent = `${button.getAttribute("aria-label")}: ${cell.op}, ${share}drift ${cell.drift.toExponential(1)}, step ${cell.step}`;
+  if (focus) button.focus();
+  return true;
+}
+
+// The next cell in a direction that exists.
+function move(dr, dc) {
+  for (let r = at[0] + dr, c = at[1] + dc; r >= 0 && r < rows.length && c >= 0 && c < D.columns.length; r += dr, c += dc)
+    if (choose(r, c, true)) return;
+}
+
+table.addEventListener("click", (e) => e.target.dataset.r && choose(+e.target.dataset.r, +e.target.dataset.c, true));
+table.addEventListener("keydown", (e) => {
+  const moves = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] };
+  const steps = { PageUp: -1, PageDown: 1 };
+  if (moves[e.key]) move(...moves[e.key]);
+  else if (steps[e.key]) { slider.value = Number(slider.value) + steps[e.key]; draw(); choose(at[0], at[1], true); }
+  else return;
+  e.preventDefault();
+});
+slider.addEventListener("input", draw);
+if (D.first) at = [rows.indexOf(D.first[1] ?? -1), D.columns.indexOf(D.first[2])];
+draw();
+if (!table.querySelector("button.at")) { const b = table.querySelector("button"); if (b) choose(+b.dataset.r, +b.dataset.c, false); }

@@ -1,0 +1,246 @@
+//! Every op in sight of somebody: before it runs, after it ran, and wherever the host waits.
+//!
+//! What a debugging aid does with an op (compare it with an oracle, store it on disk, synchronise behind it, spoil it on
+//! purpose) is a [`Watch`]; [`Watched`] is the backend that calls it. Buffers and streams are those of the backend inside.
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use crate::{
+    Adoption, Backend, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Rebind, Site, Support, Tag,
+    Valid, View, ViewMut,
+};
+
+/// An op in sight.
+#[derive(Debug)]
+pub struct Seen<'s, D: Backend> {
+    /// The backend that runs it.
+    pub backend: &'s D,
+    /// The queue that it stands in.
+    pub stream: &'s D::Stream,
+    /// The op.
+    pub op: &'s Op<'s, D::Buffer>,
+    /// Where in a model it stands; `None` where nobody said.
+    pub site: Option<Site>,
+}
+
+/// The host waits, and meets the errors of the work before.
+#[derive(Debug)]
+pub enum Wait<'w> {
+    /// For bytes of a buffer.
+    Copy {
+        /// Label of the buffer.
+        label: &'w str,
+        /// The bytes.
+        range: Range<usize>,
+        /// The tensor.
+        tag: Tag<'w>,
+    },
+    /// For a stream.
+    Synchronize,
+}
+
+/// Somebody who sees the ops of a backend. Each method may end the run by an error.
+pub trait Watch<D: Backend> {
+    /// What the backend is, as it is now.
+    fn identity(&self, inner: Identity) -> Identity {
+        inner
+    }
+
+    /// What new memory is filled with; `None` leaves it as it is. For those who read all of a buffer, written or not.
+    fn fill(&self) -> Option<u8> {
+        None
+    }
+
+    /// Before an op runs.
+    fn before(&self, _: &Seen<'_, D>) -> Result<(), DeviceError> {
+        Ok(())
+    }
+
+    /// What to put into the buffers of the op's outputs instead of running it; `None` runs it. For planted faults.
+    fn instead(&self, _: &Seen<'_, D>) -> Result<Option<Vec<Vec<u8>>>, DeviceError> {
+        Ok(None)
+    }
+
+    /// After an op was launched, with what the launch answered. The answer of this method is the launch's.
+    fn after(&self, _: &Seen<'_, D>, ran: Result<(), DeviceError>) -> Result<(), DeviceError> {
+        ran
+    }
+
+    /// Before the host waits.
+    fn wait(&self, _: &Wait<'_>) -> Result<(), DeviceError> {
+        Ok(())
+    }
+}
+
+/// Nobody watches.
+impl<D: Backend> Watch<D> for () {}
+
+/// Any watch: so that a model need not be compiled once for each.
+pub type AnyWatch<'w, D> = Box<dyn Watch<D> + 'w>;
+
+impl<D: Backend, W: Watch<D> + ?Sized> Watch<D> for Box<W> {
+    fn identity(&self, inner: Identity) -> Identity {
+        (**self).identity(inner)
+    }
+
+    fn fill(&self) -> Option<u8> {
+        (**self).fill()
+    }
+
+    fn before(&self, seen: &Seen<'_, D>) -> Result<(), DeviceError> {
+        (**self).before(seen)
+    }
+
+    fn instead(&self, seen: &Seen<'_, D>) -> Result<Option<Vec<Vec<u8>>>, DeviceError> {
+        (**self).instead(seen)
+    }
+
+    fn after(&self, seen: &Seen<'_, D>, ran: Result<(), DeviceError>) -> Result<(), DeviceError> {
+        (**self).after(seen, ran)
+    }
+
+    fn wait(&self, wait: &Wait<'_>) -> Result<(), DeviceError> {
+        (**self).wait(wait)
+    }
+}
+
+/// A backend whose ops are watched.
+#[derive(Debug)]
+pub struct Watched<D, W> {
+    inner: D,
+    watch: W,
+    site: Cell<Option<Site>>,
+}
+
+impl<D: Backend, W: Watch<D>> Watched<D, W> {
+    /// Shows the ops of `inner` to `watch`.
+    pub const fn new(inner: D, watch: W) -> Self {
+        Watched { inner, watch, site: Cell::new(None) }
+    }
+
+    /// Who watches.
+    pub const fn watch(&self) -> &W {
+        &self.watch
+    }
+
+    fn seen<'s>(&'s self, stream: &'s D::Stream, op: &'s Op<'s, D::Buffer>) -> Seen<'s, D> {
+        Seen { backend: &self.inner, stream, op, site: self.site.get() }
+    }
+
+    fn run(&self, stream: &D::Stream, op: &mut Op<'_, D::Buffer>) -> Result<(), DeviceError> {
+        let Some(contents) = self.watch.instead(&self.seen(stream, op))? else {
+            let again = op.rebind(&mut Same).validate();
+            return self.inner.launch(stream, again.map_err(|e| DeviceError::Fault(format!("watch: {e}")))?);
+        };
+        for (out, bytes) in op.rebind(&mut Same).into_outputs().into_iter().zip(contents) {
+            self.inner.write(stream, out.buffer, 0, &bytes)?;
+        }
+        Ok(())
+    }
+}
+
+/// Keeps the buffers: an op that outlives its launch.
+struct Same;
+
+impl<'a, B> Rebind<'a, B, B> for Same {
+    fn view(&mut self, _: &'static str, view: View<'a, B>) -> View<'a, B> {
+        view
+    }
+
+    fn view_mut(&mut self, _: &'static str, view: ViewMut<'a, B>) -> ViewMut<'a, B> {
+        view
+    }
+}
+
+impl<D: Backend, W: Watch<D>> Backend for Watched<D, W> {
+    type Buffer = D::Buffer;
+    type Stream = D::Stream;
+    type Event = D::Event;
+    type Pending = D::Pending;
+
+    fn identity(&self) -> Identity {
+        self.watch.identity(self.inner.identity())
+    }
+
+    fn numerics(&self, op: &OpForm) -> Numerics {
+        self.inner.numerics(op)
+    }
+
+    fn supports(&self, op: &OpForm) -> Support {
+        self.inner.supports(op)
+    }
+
+    fn alloc(&self, bytes: usize, label: &str) -> Result<D::Buffer, DeviceError> {
+        let mut buffer = self.inner.alloc(bytes, label)?;
+        if let Some(byte) = self.watch.fill() {
+            let stream = self.inner.stream()?;
+            self.inner.write(&stream, &mut buffer, 0, &vec![byte; bytes])?;
+            self.inner.synchronize(&stream)?;
+        }
+        Ok(buffer)
+    }
+
+    fn adopt(&self, memory: &HostMemory, label: &str) -> Result<Adoption<D::Buffer>, DeviceError> {
+        self.inner.adopt(memory, label)
+    }
+
+    fn stream(&self) -> Result<D::Stream, DeviceError> {
+        self.inner.stream()
+    }
+
+    fn record(&self, stream: &D::Stream) -> Result<D::Event, DeviceError> {
+        self.inner.record(stream)
+    }
+
+    fn wait_event(&self, stream: &D::Stream, event: &D::Event) -> Result<(), DeviceError> {
+        self.inner.wait_event(stream, event)
+    }
+
+    fn synchronize(&self, stream: &D::Stream) -> Result<(), DeviceError> {
+        self.watch.wait(&Wait::Synchronize)?;
+        self.inner.synchronize(stream)
+    }
+
+    fn write(
+        &self,
+        stream: &D::Stream,
+        to: &mut D::Buffer,
+        offset: usize,
+        bytes: &[u8],
+    ) -> Result<(), DeviceError> {
+        self.inner.write(stream, to, offset, bytes)
+    }
+
+    fn read_bytes(
+        &self,
+        stream: &D::Stream,
+        from: &D::Buffer,
+        range: Range<usize>,
+        tag: Tag<'_>,
+    ) -> Result<D::Pending, DeviceError> {
+        let label = crate::Buffer::label(from);
+        self.watch.wait(&Wait::Copy { label, range: range.clone(), tag })?;
+        self.inner.read_bytes(stream, from, range, tag)
+    }
+
+    fn launch(&self, stream: &D::Stream, op: Valid<Op<'_, D::Buffer>>) -> Result<(), DeviceError> {
+        let mut op = op.into_inner();
+        self.watch.before(&self.seen(stream, &op))?;
+        let ran = self.run(stream, &mut op);
+        self.watch.after(&self.seen(stream, &op), ran)
+    }
+
+    fn enter(&self, site: Site) {
+        self.site.set(Some(site));
+        self.inner.enter(site);
+    }
+
+    fn address(&self, buffer: &D::Buffer) -> Option<u64> {
+        self.inner.address(buffer)
+    }
+
+    fn last_launch(&self, stream: &D::Stream) -> Option<String> {
+        self.inner.last_launch(stream)
+    }
+}
