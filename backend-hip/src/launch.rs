@@ -151,14 +151,15 @@ impl Launch {
     /// Checks the launch and gives it to `stream`.
     #[track_caller]
     pub fn run(mut self, stream: &HipStream) -> Result<(), DeviceError> {
+        let kernel = Arc::clone(&self.function.kernel);
+        let Launch { grid, block, dynamic_lds, .. } = self;
+        stream.remember(Launched { kernel, grid, block, dynamic_lds });
         if let Err(error) = self.check() {
             return Err(DeviceError::Fault(format!("launch refused: {error}")));
         }
         let mut pointers: Vec<*mut c_void> =
             self.arguments.iter_mut().map(|argument| argument.bytes.as_mut_ptr().cast()).collect();
         let ([x, y, z], block, lds) = (self.grid, self.block, self.dynamic_lds);
-        let kernel = Arc::clone(&self.function.kernel);
-        stream.remember(Launched { kernel, grid: self.grid, block, dynamic_lds: lds });
         let (raw, parameters) = (self.function.raw.0, pointers.as_mut_ptr());
         // SAFETY: one pointer per argument, each valid for the argument's size (`check`), read before the call returns.
         self.function.api.call("hipModuleLaunchKernel", |hip| unsafe {

@@ -5,8 +5,17 @@ use assay_benches::{Cost, Dense, op, run};
 use criterion::Criterion;
 use kernels::{DType, Record, Stem};
 
-const FORMATS: [DType; 7] =
-    [DType::F32, DType::F16, DType::Q8_0, DType::Q4_0, DType::Q4_1, DType::Q4K, DType::Q6K];
+const FORMATS: [DType; 9] = [
+    DType::F32,
+    DType::F16,
+    DType::Q8_0,
+    DType::Q4_0,
+    DType::Q4_1,
+    DType::Q5_0,
+    DType::Q5_1,
+    DType::Q4K,
+    DType::Q6K,
+];
 
 /// `[m, k]` times the transpose of `[n, k]`: a product and a sum per term.
 fn matmul(criterion: &mut Criterion, format: DType, m: usize, n: usize, k: usize) {

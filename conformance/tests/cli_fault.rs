@@ -6,7 +6,6 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::Instant;
 
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 const TEXT: &str = "the quick brown fox jumps over the lazy dog";
@@ -116,12 +115,10 @@ fn an_op_that_takes_the_process_along_leaves_a_capsule() {
             && shown.contains("model llama.gguf, sha256 "),
         "{shown}"
     );
-    let begin = Instant::now();
     let replayed = assay(&["replay", path, "--backend", "ref,cpu"]);
     let text = stdout(&replayed);
     assert_eq!(replayed.status.code(), Some(0), "{text}{}", stderr(&replayed));
     assert_eq!(text.matches("PASSED").count(), 2, "{text}");
-    assert!(begin.elapsed().as_secs() < 10);
     let replayed = assay(&["replay", path]);
     assert_eq!(replayed.status.code(), Some(1));
     assert!(stdout(&replayed).contains("crash: the process died"), "{}", stdout(&replayed));

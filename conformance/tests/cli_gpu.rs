@@ -82,7 +82,7 @@ fn objdump_prints_every_instruction_with_its_bytes() {
     assert!(text.contains("; silu_mul.hip:6\n"), "{text}");
     assert!(text.contains("s_endpgm"), "{text}");
     assert!(text.contains(" <silu_mul_f32+0x144>\n"), "a branch names its target: {text}");
-    assert_eq!(text.matches("\n\t").count(), 81, "{text}");
+    assert_eq!(text.matches("\n\t").count(), 54, "{text}");
 }
 
 #[test]

@@ -133,8 +133,9 @@ fn fast_backend_generates_the_recorded_text() {
 }
 
 /// How far logits of 8-bit activations may be from those of exact ones: mean of squared differences over that of squares, and
-/// Kullback-Leibler divergence of the next token's distribution in nats. Measured: NMSE up to MEASURED_NMSE, KL up to MEASURED_KL.
-const EIGHT_BIT_NMSE: f64 = 5e-3;
+/// Kullback-Leibler divergence of the next token's distribution in nats. Measured: NMSE 3.7e-5 to 4.3e-3, KL 6.5e-4 to 2.7e-2. A bit
+/// less would make the errors four times as large.
+const EIGHT_BIT_NMSE: f64 = 8e-3;
 const EIGHT_BIT_KL: f64 = 0.05;
 
 #[test]
@@ -171,7 +172,8 @@ fn divergence(got: &[f32], want: &[f32]) -> f64 {
     p.iter().zip(q).map(|(p, q)| p.exp() * (p - q)).sum()
 }
 
-/// Perplexity of the text in `golden/perplexity` with exact activations and an f32 cache, in windows of 512 tokens.
+/// Perplexity of the text in `golden/perplexity` with exact activations and an f32 cache, in windows of 512 tokens. With 8-bit
+/// activations it was measured as 25.2067, 0.26 % less.
 const EXACT_PERPLEXITY: f64 = 25.2719;
 
 #[test]

@@ -32,6 +32,12 @@ pub use activations::{BLOCK, Block};
 /// Tasks per thread: so many that no thread waits long for the last.
 const TASKS_PER_THREAD: usize = 8;
 
+/// Bytes of a line of memory.
+const LINE: usize = 64;
+
+/// How far ahead of their use weights are asked for. Eight rows at a time are no pattern that a processor foresees.
+const AHEAD: usize = 1 << 13;
+
 /// Multiply-adds that are worth a task of their own: some microseconds.
 const WORK_PER_TASK: usize = 1 << 16;
 
@@ -40,9 +46,9 @@ pub fn matmul(threads: &Threads, op: Matmul<'_, HostBuffer>) {
     let product = Product::of(threads, &op);
     let out = rows_mut(op.out);
     match dtype {
-        DType::F32 => float::stored::<float::Single>(&product, out),
-        DType::F16 => float::stored::<float::Half>(&product, out),
-        DType::BF16 => float::stored::<float::BrainHalf>(&product, out),
+        DType::F32 => float::stored::<float::Single, 32>(&product, out),
+        DType::F16 => float::stored::<float::Half, 16>(&product, out),
+        DType::BF16 => float::stored::<float::BrainHalf, 16>(&product, out),
         _ if threads.activations() == Activations::Exact => float::decoded(&product, out),
         DType::Q4_0 => integer::packed::<plain::Q4_0, 18, 1>(&product, out),
         DType::Q4_1 => integer::packed::<plain::Q4_1, 20, 1>(&product, out),

@@ -6,6 +6,10 @@
 //!   (`sums`) whatever the number of rows. So the bits of a result depend neither on the
 //!   number of threads nor on the other rows of a batch.
 //! * What is read is what the op needs: no padding, no cache slot that a row does not see.
+#![allow(
+    clippy::inline_always,
+    reason = "a kernel is compiled with vector instructions only where it is inlined into `Simd::run`"
+)]
 
 mod add;
 mod argmax;
@@ -92,7 +96,7 @@ impl Compute for Threads {
             Stem::SiluMul => Numerics { function_ulps: exp::ULPS, ..F32 },
             // The columns of a result are summed slot after slot.
             Stem::Attention => Numerics { depth: Depth::Any, function_ulps: exp::ULPS, ..F32 },
-            Stem::Matmul => self.product_numerics(op.layout("weight").map(|layout| layout.dtype())),
+            Stem::Matmul => self.product_numerics(op.layout("weight").map(kernels::Layout::dtype)),
             _ => F32,
         }
     }

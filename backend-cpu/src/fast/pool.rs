@@ -182,7 +182,7 @@ impl Shared {
             if number != done {
                 return number;
             }
-            if looks % LOOKS_BEFORE_YIELD == 0 {
+            if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
                 thread::yield_now();
             }
             spin_loop();
@@ -204,7 +204,7 @@ impl Shared {
 /// Passes a moment, and lets others run now and then.
 fn look_again(looks: &mut usize) {
     *looks += 1;
-    if *looks % LOOKS_BEFORE_YIELD == 0 {
+    if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
         thread::yield_now();
     }
     spin_loop();

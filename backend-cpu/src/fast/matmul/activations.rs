@@ -123,7 +123,7 @@ mod tests {
             assert!((f32::from(block.shorts[i]) * block.scale - value).abs() <= block.scale * 0.500_01);
             assert_eq!(i16::from(block.bytes[i].cast_signed()), block.shorts[i]);
         }
-        let sums = [&block.shorts[..16], &block.shorts[16..]].map(|half| half.iter().sum());
+        let sums = [&block.shorts[..16], &block.shorts[16..]].map(|half| half.iter().sum::<i16>());
         assert_eq!(block.sums, sums);
     }
 

@@ -7,94 +7,97 @@ use kernels::DType;
 
 use super::super::blocks::decode_by_vectors;
 use super::super::simd::{Kernel, Simd, WIDTH};
-use super::{Product, put};
+use super::{AHEAD, LINE, Product, put};
 
-/// Weight formats that are multiplied as they lie in memory.
-pub trait Stored {
-    /// Bytes of eight weights.
-    const BYTES: usize;
-
-    /// Eight weights; `bytes` has [`Stored::BYTES`].
-    fn eight<S: Simd>(s: S, bytes: &[u8]) -> S::F;
+/// Weight formats that are multiplied as they lie in memory, eight in `BYTES` bytes.
+pub trait Stored<const BYTES: usize> {
+    /// Eight weights.
+    fn eight<S: Simd>(s: S, bytes: &[u8; BYTES]) -> S::F;
 }
 
 /// f32.
 pub struct Single;
 
-impl Stored for Single {
-    const BYTES: usize = 32;
-
+impl Stored<32> for Single {
     #[inline(always)]
-    fn eight<S: Simd>(s: S, bytes: &[u8]) -> S::F {
-        s.load_bytes(bytes.first_chunk().unwrap_or(&[0; 32]))
+    fn eight<S: Simd>(s: S, bytes: &[u8; 32]) -> S::F {
+        s.load_bytes(bytes)
     }
 }
 
 /// f16.
 pub struct Half;
 
-impl Stored for Half {
-    const BYTES: usize = 16;
-
+impl Stored<16> for Half {
     #[inline(always)]
-    fn eight<S: Simd>(s: S, bytes: &[u8]) -> S::F {
-        s.halves(bytemuck::must_cast::<[u8; 16], _>(*bytes.first_chunk().unwrap_or(&[0; 16])))
+    fn eight<S: Simd>(s: S, bytes: &[u8; 16]) -> S::F {
+        s.halves(bytemuck::must_cast(*bytes))
     }
 }
 
 /// bf16.
 pub struct BrainHalf;
 
-impl Stored for BrainHalf {
-    const BYTES: usize = 16;
-
+impl Stored<16> for BrainHalf {
     #[inline(always)]
-    fn eight<S: Simd>(s: S, bytes: &[u8]) -> S::F {
-        s.brain_halves(bytemuck::must_cast::<[u8; 16], _>(*bytes.first_chunk().unwrap_or(&[0; 16])))
+    fn eight<S: Simd>(s: S, bytes: &[u8; 16]) -> S::F {
+        s.brain_halves(bytemuck::must_cast(*bytes))
     }
 }
 
 /// Products of `R` rows of activations with `C` rows of weights.
-pub struct Dots<'a, W, const R: usize, const C: usize> {
-    /// The activations.
-    pub x: [&'a [f32]; R],
-    /// The weights, in bytes, as many as activations.
-    pub weights: [&'a [u8]; C],
-    /// How they are stored.
-    pub stored: PhantomData<W>,
+pub struct Dots<'a, W, const BYTES: usize, const R: usize, const C: usize> {
+    x: [&'a [f32]; R],
+    weights: [&'a [u8]; C],
+    stored: PhantomData<W>,
 }
 
-impl<W: Stored, const R: usize, const C: usize> Kernel for Dots<'_, W, R, C> {
+impl<'a, W, const BYTES: usize, const R: usize, const C: usize> Dots<'a, W, BYTES, R, C> {
+    /// All rows are of one length.
+    pub fn new(x: [&'a [f32]; R], weights: [&'a [u8]; C]) -> Self {
+        Dots { x, weights, stored: PhantomData }
+    }
+}
+
+impl<W: Stored<BYTES>, const BYTES: usize, const R: usize, const C: usize> Kernel
+    for Dots<'_, W, BYTES, R, C>
+{
     type Output = [[f32; C]; R];
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> [[f32; C]; R] {
         let full = self.x[0].len() / WIDTH;
         let x = self.x.map(|x| &x.as_chunks::<WIDTH>().0[..full]);
-        let weights = self.weights.map(|weights| &weights[..full * W::BYTES]);
+        let weights = self.weights.map(|weights| &weights.as_chunks::<BYTES>().0[..full]);
         let mut sums = [[s.splat(0.0); C]; R];
         for i in 0..full {
-            let mut eights = [s.splat(0.0); C];
-            for (eight, weights) in eights.iter_mut().zip(weights) {
-                *eight = W::eight(s, &weights[i * W::BYTES..(i + 1) * W::BYTES]);
+            if R == 1 {
+                // With one row of activations every weight comes from memory.
+                for line in (0..C * BYTES).step_by(LINE) {
+                    s.prefetch(self.weights[0], AHEAD + i * C * BYTES + line);
+                }
             }
-            for (sums, x) in sums.iter_mut().zip(x) {
-                add_products(s, sums, s.load(&x[i]), eights);
+            let mut eights = [s.splat(0.0); R];
+            for (eight, x) in eights.iter_mut().zip(x) {
+                *eight = s.load(&x[i]);
+            }
+            for (c, weights) in weights.into_iter().enumerate() {
+                add_products(s, &mut sums, c, eights, W::eight(s, &weights[i]));
             }
         }
         let tail = self.x[0].len() % WIDTH;
         if tail > 0 {
-            let mut eights = [s.splat(0.0); C];
-            for (eight, weights) in eights.iter_mut().zip(self.weights) {
-                let mut padded = [0; 32];
-                let rest = &weights[full * W::BYTES..];
-                padded[..rest.len()].copy_from_slice(rest);
-                *eight = W::eight(s, &padded[..W::BYTES]);
-            }
-            for (sums, x) in sums.iter_mut().zip(self.x) {
+            let mut eights = [s.splat(0.0); R];
+            for (eight, x) in eights.iter_mut().zip(self.x) {
                 let mut padded = [0.0; WIDTH];
                 padded[..tail].copy_from_slice(&x[full * WIDTH..]);
-                add_products(s, sums, s.load(&padded), eights);
+                *eight = s.load(&padded);
+            }
+            for (c, weights) in self.weights.into_iter().enumerate() {
+                let mut padded = [0; BYTES];
+                let rest = &weights[full * BYTES..];
+                padded[..rest.len()].copy_from_slice(rest);
+                add_products(s, &mut sums, c, eights, W::eight(s, &padded));
             }
         }
         let mut values = [[0.0; C]; R];
@@ -105,11 +108,17 @@ impl<W: Stored, const R: usize, const C: usize> Kernel for Dots<'_, W, R, C> {
     }
 }
 
-/// Adds to the sums of a row of activations.
+/// Adds to the sums of column `c`.
 #[inline(always)]
-fn add_products<S: Simd, const C: usize>(s: S, sums: &mut [S::F; C], x: S::F, weights: [S::F; C]) {
-    for (sum, weights) in sums.iter_mut().zip(weights) {
-        *sum = s.mul_add(x, weights, *sum);
+fn add_products<S: Simd, const R: usize, const C: usize>(
+    s: S,
+    sums: &mut [[S::F; C]; R],
+    c: usize,
+    x: [S::F; R],
+    weights: S::F,
+) {
+    for (sums, x) in sums.iter_mut().zip(x) {
+        sums[c] = s.mul_add(x, weights, sums[c]);
     }
 }
 
@@ -134,7 +143,7 @@ thread_local! {
 }
 
 /// Fills `out` with the product of activations and weights that are stored as `W`.
-pub fn stored<W: Stored>(product: &Product<'_>, out: Vec<&mut [u8]>) {
+pub fn stored<W: Stored<BYTES>, const BYTES: usize>(product: &Product<'_>, out: Vec<&mut [u8]>) {
     if product.m >= MANY {
         return decoded(product, out);
     }
@@ -145,7 +154,7 @@ pub fn stored<W: Stored>(product: &Product<'_>, out: Vec<&mut [u8]>) {
             let weights = product.weights::<SIDE_BY_SIDE>(first + column);
             for (row, part) in tile.iter_mut().enumerate() {
                 let x = [product.x.read(row, &mut scratch)];
-                let [values] = product.threads.compute(Dots { x, weights, stored: PhantomData::<W> });
+                let [values] = product.threads.compute(Dots::<W, BYTES, 1, SIDE_BY_SIDE>::new(x, weights));
                 put(part, column, &values);
             }
         }
@@ -185,9 +194,9 @@ fn multiply(product: &Product<'_>, weights: &[f32], tile: &mut [&mut [f32]]) {
         let columns = tile[row].len();
         for column in (0..columns).step_by(TILE_COLUMNS) {
             let at = |c: usize| (column + c).min(columns - 1) * k;
-            let weights: [_; TILE_COLUMNS] =
-                std::array::from_fn(|c| bytemuck::cast_slice(&weights[at(c)..at(c) + k]));
-            let values = product.threads.compute(Dots { x, weights, stored: PhantomData::<Single> });
+            let weights = std::array::from_fn(|c| bytemuck::cast_slice(&weights[at(c)..at(c) + k]));
+            let values =
+                product.threads.compute(Dots::<Single, 32, TILE_ROWS, TILE_COLUMNS>::new(x, weights));
             for (part, values) in tile[row..].iter_mut().zip(&values) {
                 put(part, column, values);
             }

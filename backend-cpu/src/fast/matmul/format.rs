@@ -73,5 +73,5 @@ pub fn halves<S: Simd, const BYTES: usize>(s: S, blocks: [&[u8; BYTES]; ROWS], a
 #[inline(always)]
 pub fn field<const N: usize, const BYTES: usize>(block: &[u8; BYTES], at: usize) -> &[u8; N] {
     // A range within the block, of constant ends once inlined.
-    block[at..at + N].as_array().unwrap_or(&[0; N])
+    block[at..].first_chunk().unwrap_or(&[0; N])
 }

@@ -1,7 +1,9 @@
 //! Products of quantised weights with 8-bit activations, dealt out.
 
 use std::cell::RefCell;
+use std::marker::PhantomData;
 
+use super::super::simd::{Kernel, Simd};
 use super::activations::Rounded;
 use super::format::{Format, ROWS};
 use super::panel::{Panel, Unpack};
@@ -30,7 +32,10 @@ pub fn packed<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>(
 ) {
     let rounded = Rounded::of(product.threads, &product.x, product.m, product.k);
     if product.m < MANY {
-        product.spread(out, ROWS, |first, tile| few::<F, BYTES, RUNS>(product, &rounded, first, tile));
+        product.spread(out, ROWS, |first, tile| {
+            let few = Few::<F, BYTES, RUNS> { product, x: &rounded, first, tile, format: PhantomData };
+            product.threads.compute(few);
+        });
     } else {
         product.spread(out, ROWS * TILE_PANELS, |first, tile| {
             many::<F, BYTES, RUNS>(product, &rounded, first, tile);
@@ -40,18 +45,28 @@ pub fn packed<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>(
 }
 
 /// Fills columns from `first` on, straight from the packed weights.
-fn few<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>(
-    product: &Product<'_>,
-    x: &Rounded,
+struct Few<'a, 'b, 'c, F, const BYTES: usize, const RUNS: usize> {
+    product: &'a Product<'a>,
+    x: &'a Rounded,
     first: usize,
-    tile: &mut [&mut [f32]],
-) {
-    let columns = tile.first().map_or(0, |part| part.len());
-    for column in (0..columns).step_by(ROWS) {
-        let weights = product.weights(first + column);
-        for (row, part) in tile.iter_mut().enumerate() {
-            let kernel = Products::<F, BYTES, RUNS>::new(x.row(row), weights);
-            put(part, column, &product.threads.compute(kernel));
+    tile: &'b mut [&'c mut [f32]],
+    format: PhantomData<F>,
+}
+
+impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
+    for Few<'_, '_, '_, F, BYTES, RUNS>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let columns = self.tile.first().map_or(0, |part| part.len());
+        for column in (0..columns).step_by(ROWS) {
+            let weights = self.product.weights(self.first + column);
+            for (row, part) in self.tile.iter_mut().enumerate() {
+                let products = Products::<F, BYTES, RUNS>::new(self.x.row(row), weights);
+                put(part, column, &products.run(s));
+            }
         }
     }
 }

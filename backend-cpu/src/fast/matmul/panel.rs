@@ -46,8 +46,8 @@ impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel for U
     fn run<S: Simd>(self, s: S) {
         let rows = eight!(r => self.rows[r].as_chunks::<BYTES>().0);
         self.to.runs.clear();
-        for i in 0..rows[0].len() {
-            let blocks = eight!(r => &rows[r][i]);
+        for (i, first) in rows[0].iter().enumerate() {
+            let blocks = eight!(r => if r == 0 { first } else { &rows[r][i] });
             for (run, factors) in F::factors(s, blocks).iter().enumerate() {
                 let mut unpacked = Run {
                     weights: [[0; 2 * ROWS]; 16],

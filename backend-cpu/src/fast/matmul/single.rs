@@ -5,12 +5,7 @@ use std::marker::PhantomData;
 use super::super::simd::{Kernel, Simd, eight};
 use super::activations::Block;
 use super::format::{Codes, Factors, Format, ROWS};
-
-/// Bytes of a line of memory.
-const LINE: usize = 64;
-
-/// How far ahead of their use weights are asked for. Eight rows at a time are no pattern that a processor foresees.
-const AHEAD: usize = 1 << 13;
+use super::{AHEAD, LINE};
 
 /// Products of one row of activations with [`ROWS`] rows of weights of format `F`.
 pub struct Products<'a, F, const BYTES: usize, const RUNS: usize> {

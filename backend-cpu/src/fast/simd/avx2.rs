@@ -3,7 +3,7 @@
 //! An [`Avx2`] can be had only from [`Avx2::detect`], and every method takes one: whoever calls it has the instructions.
 #![expect(unsafe_code, reason = "calls of functions that need the instructions, which the token proves")]
 
-#[expect(clippy::wildcard_imports, reason = "the intrinsics have a namespace of their own, `_mm`")]
+#[allow(clippy::wildcard_imports, reason = "the intrinsics have a namespace of their own, `_mm`")]
 use std::arch::x86_64::*;
 
 use super::{Kernel, Simd};

@@ -57,7 +57,7 @@ impl Kernel for Everything {
             s.totals(self.rows.map(|row| s.load(&moderate(row)))),
         ];
         let (x, y) = (s.bytes(&self.a), s.bytes(&self.b));
-        let not_lowest = s.bytes(&self.b.map(|b| b.max(0x81).min(0x7f)));
+        let not_lowest = s.bytes(&self.b.map(|b| if b == 0x80 { 0x81 } else { b }));
         let [first, .., last] = self.rows.map(|row| s.bytes(&row));
         let nibbles = s.nibbles(&bytemuck::must_cast::<_, [[u8; 16]; 2]>(self.a)[0]);
         let mut ints = vec![

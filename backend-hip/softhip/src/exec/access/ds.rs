@@ -37,21 +37,33 @@ fn count_conflicts(c: &mut Cx<'_>, addresses: &[u64; WAVE], exec: u64, bytes: u3
         _ => 8,
     };
     for start in (0..WAVE).step_by(at_once) {
-        let lanes = active(exec).filter(|lane| (start..start + at_once).contains(lane));
-        let mut words: Vec<u64> = Vec::new();
-        for lane in lanes {
+        let together = exec & ((u64::MAX >> (WAVE - at_once)) << start);
+        let words = active(together).flat_map(|lane| {
             let first = addresses[lane] / 4;
-            words.extend(first..first + u64::from(bytes.div_ceil(4)));
+            first..first + u64::from(bytes.div_ceil(4))
+        });
+        if !is_free_of_conflicts(words.clone()) {
+            let passes = passes(words.collect());
+            c.counters.bank_conflicts += passes.saturating_sub(1);
         }
-        words.sort_unstable();
-        words.dedup();
-        let mut load = [0u64; BANKS as usize];
-        for word in words {
-            load[(word % BANKS) as usize] += 1;
-        }
-        let passes = load.into_iter().max().unwrap_or(0);
-        c.counters.bank_conflicts += passes.saturating_sub(1);
     }
+}
+
+/// No bank is asked for two different words.
+fn is_free_of_conflicts(mut words: impl Iterator<Item = u64>) -> bool {
+    let mut asked = [None; BANKS as usize];
+    words.all(|word| *asked[(word % BANKS) as usize].get_or_insert(word) == word)
+}
+
+/// How many different words the busiest bank is asked for.
+fn passes(mut words: Vec<u64>) -> u64 {
+    words.sort_unstable();
+    words.dedup();
+    let mut load = [0u64; BANKS as usize];
+    for word in words {
+        load[(word % BANKS) as usize] += 1;
+    }
+    load.into_iter().max().unwrap_or(0)
 }
 
 /// Neighbouring lanes on neighbouring words never conflict.
@@ -263,4 +275,23 @@ pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
         }
     };
     Some(handler)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn banks_serve_one_word_at_a_time() {
+        for (words, expected) in [
+            ((0..32).collect::<Vec<u64>>(), 1),
+            (vec![5; 32], 1),
+            ((0..32).map(|lane| 33 * lane).collect(), 1),
+            ((0..32).map(|lane| 2 * lane).collect(), 2),
+            ((0..32).map(|lane| 32 * lane).collect(), 32),
+        ] {
+            assert_eq!(is_free_of_conflicts(words.iter().copied()), expected == 1);
+            assert_eq!(passes(words), expected);
+        }
+    }
 }

@@ -13,6 +13,6 @@ pub(super) mod scratch;
 use crate::memory::WAVE;
 
 /// The numbers of the lanes set in `exec`, ascending.
-fn active(exec: u64) -> impl Iterator<Item = usize> {
+fn active(exec: u64) -> impl Iterator<Item = usize> + Clone {
     (0..WAVE).filter(move |lane| (exec >> lane) & 1 != 0)
 }
