@@ -169,6 +169,9 @@ fn multiply(c: &mut Cx<'_>, u: &Uop) -> Step {
     if shape.a == Input::F64 {
         return multiply_f64(c, u, shape, control);
     }
+    if shape.a == Input::F32 && shape.blocks == 1 && control.blgp == 0 {
+        return multiply_f32(c, u, shape);
+    }
     let file = &c.wave.v;
     let (a, b) = (usize::from(u.src[0]), usize::from(u.src[1]));
     let mut rows = Vec::with_capacity(shape.blocks * shape.m);
@@ -190,6 +193,25 @@ fn multiply(c: &mut Cx<'_>, u: &Uop) -> Step {
         }
     }
     c.wave.v[usize::from(u.dst)..][..results.len()].copy_from_slice(&results);
+    Step::Next
+}
+
+/// One block of f32 by f32, as [`multiply`] does it but straight from the registers.
+fn multiply_f32(c: &mut Cx<'_>, u: &Uop, shape: Shape) -> Step {
+    let lanes = |operand: usize| c.wave.v[usize::from(u.src[operand])].map(f32::from_bits);
+    let (a, b) = (lanes(0), lanes(1));
+    let mut results = [[0; WAVE]; 16];
+    for (r, register) in results.iter_mut().enumerate().take(shape.results()) {
+        for (lane, out) in register.iter_mut().enumerate() {
+            let (row, column) = (shape.row(r, lane).1, lane & (shape.m - 1));
+            let mut sum = f32::from_bits(addend(c, u, r, lane));
+            for k in 0..shape.k {
+                sum = fma(a[row + shape.m * k], b[column + shape.m * k], sum);
+            }
+            *out = sum.to_bits();
+        }
+    }
+    c.wave.v[usize::from(u.dst)..][..shape.results()].copy_from_slice(&results[..shape.results()]);
     Step::Next
 }
 
