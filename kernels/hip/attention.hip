@@ -142,9 +142,9 @@ DEVICE bool seen_before(const u32 *seqs, u32 first_row, u32 row) {
 // LDS of a block.
 template <u32 DIM, u32 PER> struct Lds {
     // Slots of a tile. A row has 4 columns beyond its own, which keep neighbours off each other's banks.
-    float tile[KEYS * ((DIM ? DIM : WIDTH) + 4)];
-    float queries[GROUPS * PER * (DIM ? DIM : WIDTH)];
-    float weights[GROUPS * PER][LANES];
+    alignas(16) float tile[KEYS * ((DIM ? DIM : WIDTH) + 4)];
+    alignas(16) float queries[GROUPS * PER * (DIM ? DIM : WIDTH)];
+    alignas(16) float weights[GROUPS * PER][LANES];
 };
 
 // What a block works on. DIM: head_dim, or 0 for any. VEC: columns of a thread. PER: vectors of a thread.
@@ -217,6 +217,7 @@ template <u32 DIM, u32 VEC, u32 PER> struct Block {
         if ((wanted >> lane() & 1) && owner() < count) dot_products(dots);
 #pragma unroll
         for (u32 p = 0; p < PER; ++p) {
+            if (index(p) >= count) continue;
             const bool seen = lane() < keys && vectors[p].sees(tile + lane());
             float s = score.scale * dots[p];
             if (score.softcap != 0.0f) s = score.softcap * tanh_f32(s / score.softcap);
@@ -231,33 +232,44 @@ template <u32 DIM, u32 VEC, u32 PER> struct Block {
         }
     }
 
+    // Adds the values of slot tile + j, with the weight that each vector gives it.
+    template <bool SEEN_BY_ALL> __device__ void add_value(u32 tile, u32 j, const float (&weight)[PER]) {
+        typedef float Columns __attribute__((ext_vector_type(VEC)));
+        const Columns value = *(const Columns *)(lds.tile + j * pitch() + lane() * VEC);
+#pragma unroll
+        for (u32 p = 0; p < PER; ++p) {
+            const bool seen = SEEN_BY_ALL || vectors[p].sees(tile + j);
+            float *out = vectors[p].chunk.out;
+#pragma unroll
+            for (u32 e = 0; e < VEC; ++e) out[e] = seen ? __builtin_fmaf(weight[p], value[e], out[e]) : out[e];
+        }
+    }
+
     // Adds the tile's values, slot after slot.
-    __device__ void add_values(u32 tile, u32 wanted, bool seen_by_all, const float (&rescale)[PER]) {
+    template <bool SEEN_BY_ALL> __device__ void add_values(u32 tile, u32 wanted, const float (&rescale)[PER]) {
         if (owner() >= count || column() >= head_dim) return;
 #pragma unroll
         for (u32 p = 0; p < PER; ++p)
 #pragma unroll
             for (u32 e = 0; e < VEC; ++e) vectors[p].chunk.out[e] *= rescale[p];
-#pragma unroll 4
-        for (u32 j = 0; j < keys; ++j) {
-            if (!(wanted >> j & 1)) continue;
-            float value[VEC];
+        for (u32 j = 0; j < keys; j += 4) {
+            f32x4 weights[PER];
 #pragma unroll
-            for (u32 e = 0; e < VEC; ++e) value[e] = lds.tile[j * pitch() + lane() * VEC + e];
+            for (u32 p = 0; p < PER; ++p)
+                weights[p] = *(const f32x4 *)&lds.weights[index(p) < count ? index(p) : owner()][j];
 #pragma unroll
-            for (u32 p = 0; p < PER; ++p) {
-                const float weight = lds.weights[index(p)][j];
-                const bool seen = seen_by_all || vectors[p].sees(tile + j);
-                float *out = vectors[p].chunk.out;
+            for (u32 i = 0; i < 4; ++i) {
+                float weight[PER];
 #pragma unroll
-                for (u32 e = 0; e < VEC; ++e) out[e] = seen ? __builtin_fmaf(weight, value[e], out[e]) : out[e];
+                for (u32 p = 0; p < PER; ++p) weight[p] = weights[p][i];
+                if (SEEN_BY_ALL || (wanted >> (j + i) & 1)) add_value<SEEN_BY_ALL>(tile, j + i, weight);
             }
         }
     }
 
     // The slots tile..tile + keys, of which some row wants those of `wanted`.
     __device__ void visit(const CacheHead &k, const CacheHead &v, u32 tile, u32 wanted, bool seen_by_all) {
-        float rescale[PER];
+        float rescale[PER] = {};
         stage<THREADS>(k, lds.tile, {tile, wanted, keys, 0, head_dim, pitch()});
         barrier();
         weigh(tile, wanted, rescale);
@@ -265,7 +277,10 @@ template <u32 DIM, u32 VEC, u32 PER> struct Block {
         const u32 columns = head_dim - slab < COLUMNS ? head_dim - slab : COLUMNS;
         stage<THREADS>(v, lds.tile, {tile, wanted, keys, slab, columns, pitch()});
         barrier();
-        add_values(tile, wanted, seen_by_all, rescale);
+        if (seen_by_all)
+            add_values<true>(tile, wanted, rescale);
+        else
+            add_values<false>(tile, wanted, rescale);
         barrier();
     }
 

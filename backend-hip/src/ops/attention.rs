@@ -67,7 +67,8 @@ impl Plan {
             (_, true) => "attention_any_24",
         };
         let width = dim.next_multiple_of(4);
-        let vectors = together.min(VECTORS[usize::from(many)]).min(VECTORS[usize::from(many)] * WIDTH / width);
+        let vectors =
+            together.min(VECTORS[usize::from(many)]).min(VECTORS[usize::from(many)] * WIDTH / width);
         let fitting = (KEYS * (WIDTH + 4) / (width + 4)).clamp(1, KEYS);
         let tile_keys = 1 << fitting.ilog2();
         let blocks = [(rows * group).div_ceil(vectors), kv_heads, dim.div_ceil(WIDTH)];
