@@ -72,20 +72,20 @@ pub(crate) fn supports(form: &OpForm) -> Support {
         return Support::No(format!("'{name}' {layout:?} has a dimension beyond 2^31 - 1"));
     }
     match form.stem {
-        Stem::Add => Support::Yes,
-        Stem::Argmax => Support::Yes,
         Stem::Attention => attention::supports(form),
-        Stem::Cast => Support::Yes,
-        Stem::Copy => Support::Yes,
-        Stem::Fill => Support::Yes,
-        Stem::GeluMul => Support::Yes,
-        Stem::KvWrite => Support::Yes,
-        Stem::Mul => Support::Yes,
-        Stem::RmsNorm => Support::Yes,
-        Stem::Rope => Support::Yes,
-        Stem::Scale => Support::Yes,
-        Stem::SiluMul => Support::Yes,
-        Stem::Softmax => Support::Yes,
+        Stem::Add
+        | Stem::Argmax
+        | Stem::Cast
+        | Stem::Copy
+        | Stem::Fill
+        | Stem::GeluMul
+        | Stem::KvWrite
+        | Stem::Mul
+        | Stem::RmsNorm
+        | Stem::Rope
+        | Stem::Scale
+        | Stem::SiluMul
+        | Stem::Softmax => Support::Yes,
         _ => Support::No(NOT_YET.into()),
     }
 }
