@@ -1,4 +1,5 @@
 //! The HIP backend on a software device, and numbers for it to work on.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use backend_hip::{DeviceBuffer, HipBackend, HipStream, Options};
 use kernels::{Backend, Op, Valid};
