@@ -105,6 +105,40 @@ DEVICE void mat_vec(const float *x, const u8 *weight, const float *bias, float *
 }
 
 constexpr u32 SIDE = 32;
+// Rows of a tile that a lane works on where there is no MFMA.
+constexpr u32 ROWS = SIDE / 2;
+
+// Four floats of a row of n from `at` on, zeros past its end, without a branch.
+DEVICE f32x4 read_clamped(const float *row, u32 at, u32 n) {
+    f32x4 value;
+    for (u32 e = 0; e < 4; e++) {
+        const float x = row[at + e < n ? at + e : n - 1];
+        value[e] = at + e < n ? x : 0.0f;
+    }
+    return value;
+}
+
+// Adds the products of unit j of stretch t of row w with rows of x: sum[r] += w · x_row(r0 + r).
+template <class F, bool WHOLE, class X>
+DEVICE void add_rows(f32x2 *sum, X x_row, u32 r0, const u8 *w, u32 t, u32 j, u32 k) {
+    F unit;
+    unit.load(Alone{j}, w, t, j, k);
+    for (u32 odd = 0; odd < 2; odd++) {
+        f32x4 b[4];
+        for (u32 g = 0; g < 4; g++) b[g] = unit.template quad<WHOLE>(2 * g + odd);
+        for (u32 r = 0; r < ROWS; r++) {
+            __builtin_amdgcn_sched_barrier(0); // one row at a time, to save registers
+            const float *row = x_row(r0 + r);
+            f32x4 a[4];
+            for (u32 g = 0; g < 4; g++) {
+                const u32 at = t * STRETCH + F::template origin<32>(j) + F::template step<32>(2 * g + odd);
+                a[g] = WHOLE || F::LEN > 1 ? read<f32x4>(row + at) : read_clamped(row, at, k);
+            }
+            for (u32 g = 0; g < 4; g++) sum[r] = fma2(b[g].xy, a[g].xy, sum[r]);
+            for (u32 g = 0; g < 4; g++) sum[r] = fma2(b[g].zw, a[g].zw, sum[r]);
+        }
+    }
+}
 
 template <class F>
 DEVICE void tile(const float *x, const u8 *weight, const float *bias, float *out, u64 x_stride, u64 weight_stride,
@@ -145,29 +179,13 @@ DEVICE void tile(const float *x, const u8 *weight, const float *bias, float *out
         }
 #else
     // 32 lanes, one for each column, have a unit and half of the rows.
-    constexpr u32 ROWS = SIDE / 2;
-    const u32 c = thread_x() % SIDE, j = thread_x() / SIDE % UNITS, r0 = thread_x() / SIDE / UNITS * ROWS;
+    const u32 side = WAVE == SIDE ? __builtin_amdgcn_readfirstlane(wave_id()) : thread_x() / SIDE;
+    const u32 c = thread_x() % SIDE, j = side % UNITS, r0 = side / UNITS * ROWS;
     const u8 *w = weight_row(c);
     f32x2 sum[ROWS] = {};
-    for (u32 t = 0; t * STRETCH + F::template origin<32>(j) < k; t++) {
-        const u32 origin = t * STRETCH + F::template origin<32>(j);
-        F unit;
-        unit.load(Alone{j}, w, t, j, k);
-        for (u32 odd = 0; odd < 2; odd++) {
-            f32x4 b[4];
-            for (u32 g = 0; g < 4; g++) b[g] = unit.template quad<false>(2 * g + odd);
-            for (u32 r = 0; r < ROWS; r++) {
-                const float *row = x_row(r0 + r);
-                f32x4 a[4];
-                for (u32 g = 0; g < 4; g++) {
-                    const u32 at = origin + F::template step<32>(2 * g + odd);
-                    a[g] = read_quad(row + at, F::LEN == 1 ? (i32)(k - at) : 4);
-                }
-                for (u32 g = 0; g < 4; g++) sum[r] = fma2(b[g].xy, a[g].xy, sum[r]);
-                for (u32 g = 0; g < 4; g++) sum[r] = fma2(b[g].zw, a[g].zw, sum[r]);
-            }
-        }
-    }
+    u32 t = 0;
+    for (; t < k / STRETCH; t++) add_rows<F, true>(sum, x_row, r0, w, t, j, k);
+    if (t * STRETCH + F::template origin<32>(j) < k) add_rows<F, false>(sum, x_row, r0, w, t, j, k);
     for (u32 r = 0; r < ROWS; r++) part[j][(r0 + r) * SIDE + c] = sum[r].x + sum[r].y;
 #endif
     barrier();

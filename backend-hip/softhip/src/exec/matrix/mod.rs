@@ -8,6 +8,7 @@ mod sum;
 
 use super::core::cx::{Cx, Handler, Step};
 use super::core::uop::Uop;
+use super::core::wide::{Job, widest};
 use super::float::fp8::{BF8, FP8};
 use super::float::{f32_of_f16, fma};
 use crate::isa::inst::Mfma;
@@ -202,17 +203,39 @@ fn multiply_f32(c: &mut Cx<'_>, u: &Uop, shape: Shape) -> Step {
     let (a, b) = (lanes(0), lanes(1));
     let mut results = [[0; WAVE]; 16];
     for (r, register) in results.iter_mut().enumerate().take(shape.results()) {
-        for (lane, out) in register.iter_mut().enumerate() {
-            let (row, column) = (shape.row(r, lane).1, lane & (shape.m - 1));
-            let mut sum = f32::from_bits(addend(c, u, r, lane));
-            for k in 0..shape.k {
-                sum = fma(a[row + shape.m * k], b[column + shape.m * k], sum);
-            }
-            *out = sum.to_bits();
-        }
+        let sums = std::array::from_fn(|lane| f32::from_bits(addend(c, u, r, lane)));
+        *register = widest(Chains { shape, a: &a, b: &b, r, sums }).map(f32::to_bits);
     }
     c.wave.v[usize::from(u.dst)..][..shape.results()].copy_from_slice(&results[..shape.results()]);
     Step::Next
+}
+
+/// Register `r` of D: in each lane a chain of fused multiply-adds over `k`, begun with C.
+struct Chains<'a> {
+    shape: Shape,
+    a: &'a [f32; WAVE],
+    b: &'a [f32; WAVE],
+    r: usize,
+    sums: [f32; WAVE],
+}
+
+impl Job for Chains<'_> {
+    type Out = [f32; WAVE];
+
+    #[inline(always)]
+    fn run(mut self) -> Self::Out {
+        let rows: [usize; WAVE] = std::array::from_fn(|lane| self.shape.row(self.r, lane).1);
+        for k in 0..self.shape.k {
+            let first = self.shape.m * k;
+            let x: [f32; WAVE] = std::array::from_fn(|lane| self.a[(first + rows[lane]) % WAVE]);
+            let y: [f32; WAVE] =
+                std::array::from_fn(|lane| self.b[(first + (lane & (self.shape.m - 1))) % WAVE]);
+            for lane in 0..WAVE {
+                self.sums[lane] = fma(x[lane], y[lane], self.sums[lane]);
+            }
+        }
+        self.sums
+    }
 }
 
 /// C at a register and lane; a constant is the same everywhere.
