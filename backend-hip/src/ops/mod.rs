@@ -58,8 +58,7 @@ pub(crate) fn supports(form: &OpForm) -> Support {
         return Support::No(format!("'{name}' {layout:?} has a dimension beyond 2^31 - 1"));
     }
     match form.stem {
-        Stem::Dequantize | Stem::Embed | Stem::Matmul | Stem::Quantize => Support::Yes,
-        Stem::RmsNorm => Support::Yes,
+        Stem::Dequantize | Stem::Embed | Stem::Matmul | Stem::Quantize | Stem::RmsNorm => Support::Yes,
         _ => Support::No(NOT_YET.into()),
     }
 }
