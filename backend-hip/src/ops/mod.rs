@@ -81,13 +81,8 @@ pub(crate) fn supports(form: &OpForm) -> Support {
         return Support::No(format!("'{name}' {layout:?} has a dimension beyond 2^31 - 1"));
     }
     match form.stem {
-<<<<<<< HEAD
         Stem::Attention => attention::supports(form),
         _ => Support::Yes,
-=======
-        Stem::Dequantize | Stem::Embed | Stem::Matmul | Stem::Quantize | Stem::RmsNorm => Support::Yes,
-        _ => Support::No(NOT_YET.into()),
->>>>>>> k1
     }
 }
 

@@ -190,11 +190,13 @@ impl Size {
         let mut size = Size { bytes: 0, read: 0, multiplied: 0, format: String::new() };
         for tensor in tensors {
             let bytes = tensor.range().len();
-            let (embedding, output) = (tensor.name() == "token_embd.weight", tensor.name() == "output.weight");
+            let (embedding, output) =
+                (tensor.name() == "token_embd.weight", tensor.name() == "output.weight");
             *by_format.entry(tensor.dtype().name()).or_insert(0) += bytes;
             size.bytes += bytes;
             size.read += if embedding && !tied { 0 } else { bytes };
-            size.multiplied += if embedding || output || tensor.shape().len() < 2 { 0 } else { tensor.elements() };
+            size.multiplied +=
+                if embedding || output || tensor.shape().len() < 2 { 0 } else { tensor.elements() };
         }
         let most = by_format.into_iter().max_by_key(|&(_, bytes)| bytes);
         size.format = most.map_or_else(String::new, |(name, _)| name.to_string());

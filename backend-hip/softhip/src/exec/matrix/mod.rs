@@ -8,12 +8,12 @@ mod sum;
 
 use super::core::cx::{Cx, Handler, Step};
 use super::core::uop::Uop;
-use super::core::wide::{Job, widest};
 use super::float::fp8::{BF8, FP8};
 use super::float::{f32_of_f16, fma};
 use crate::isa::inst::Mfma;
 use crate::isa::{Mods, Op, Operand};
 use crate::memory::{Lanes, WAVE};
+use crate::wide::{Job, widest};
 use sum::{Element, fused};
 
 /// Number formats of A and B.
