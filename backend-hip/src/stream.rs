@@ -44,7 +44,12 @@ impl HipStream {
         // SAFETY: `raw` is a valid destination.
         api.call("hipStreamCreate", |hip| unsafe { (hip.stream_create)(&raw mut raw) })?;
         Ok(HipStream {
-            handle: Arc::new(StreamHandle { api: Arc::clone(api), raw: Handle(raw), last: Mutex::new(None), workspace: Workspace::default() }),
+            handle: Arc::new(StreamHandle {
+                api: Arc::clone(api),
+                raw: Handle(raw),
+                last: Mutex::new(None),
+                workspace: Workspace::default(),
+            }),
         })
     }
 

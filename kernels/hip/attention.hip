@@ -7,7 +7,7 @@
 // The `group` query heads of a row that share a cached head, row after row, are the *vectors* of that head; a block takes `vectors` of
 // them, so that each slot is read once for all. Slots come in tiles of `tile_keys` and chunks of 256, both at multiples of their size:
 //   tile:  scores, one thread per slot and vector; weights relative to the largest score so far; sums of weights over 32 lanes;
-//          outputs, four (or two) columns a thread, slot after slot;
+//          outputs, four (or two) columns a thread, in four interleaved sums over the slots, as those of the scores over d;
 //   chunk: its tiles in order, by the online rescaling of their sums;
 //   row:   its chunks in order, joined by the same rescaling.
 // All of that depends on the row's own position, window and head_dim alone, and a slot that a row does not see leaves its numbers
@@ -93,6 +93,7 @@ template <u32 VEC> struct Vector {
     Sums<VEC> all, chunk;
 
     __device__ bool sees(u32 slot) const { return from <= slot && slot < to; }
+    __device__ bool sees_some(u32 start, u32 end) const { return from < end && to > start; }
 };
 
 // The slots that the rows of a block see of one sequence.
@@ -142,9 +143,11 @@ DEVICE bool seen_before(const u32 *seqs, u32 first_row, u32 row) {
 // LDS of a block.
 template <u32 DIM, u32 PER> struct Lds {
     // Slots of a tile. A row has 4 columns beyond its own, which keep neighbours off each other's banks.
-    float tile[KEYS * ((DIM ? DIM : WIDTH) + 4)];
-    float queries[GROUPS * PER * (DIM ? DIM : WIDTH)];
-    float weights[GROUPS * PER][LANES];
+    alignas(16) float tile[KEYS * ((DIM ? DIM : WIDTH) + 4)];
+    alignas(16) float queries[GROUPS * PER * (DIM ? DIM : WIDTH)];
+    alignas(16) float weights[GROUPS * PER][LANES];
+    // Sequence and position of each vector.
+    u32 seqs[GROUPS * PER], positions[GROUPS * PER];
 };
 
 // What a block works on. DIM: head_dim, or 0 for any. VEC: columns of a thread. PER: vectors of a thread.
@@ -173,6 +176,11 @@ template <u32 DIM, u32 VEC, u32 PER> struct Block {
             const u64 head = block_y() * q.group + vector % q.group;
             lds.queries[i] = d < head_dim ? q.q[vector / q.group * q.row + head * q.head + d] : 0.0f;
         }
+        if (thread_x() < count) {
+            lds.seqs[thread_x()] = q.seqs[(first + thread_x()) / q.group];
+            lds.positions[thread_x()] = q.positions[(first + thread_x()) / q.group];
+        }
+        barrier();
 #pragma unroll
         for (u32 p = 0; p < PER; ++p) {
             const u32 vector = first + (index(p) < count ? index(p) : 0);
@@ -186,10 +194,9 @@ template <u32 DIM, u32 VEC, u32 PER> struct Block {
     __device__ void look_at(u32 seq) {
 #pragma unroll
         for (u32 p = 0; p < PER; ++p) {
-            const u32 position = q.positions[vectors[p].row];
-            const bool here = index(p) < count && q.seqs[vectors[p].row] == seq;
-            vectors[p].from = here ? first_seen(position, q.window) : 0;
-            vectors[p].to = here ? position + 1 : 0;
+            const bool here = index(p) < count && lds.seqs[index(p)] == seq;
+            vectors[p].from = here ? first_seen(lds.positions[index(p)], q.window) : 0;
+            vectors[p].to = here ? lds.positions[index(p)] + 1 : 0;
         }
     }
 
@@ -217,6 +224,7 @@ template <u32 DIM, u32 VEC, u32 PER> struct Block {
         if ((wanted >> lane() & 1) && owner() < count) dot_products(dots);
 #pragma unroll
         for (u32 p = 0; p < PER; ++p) {
+            if (index(p) >= count) continue;
             const bool seen = lane() < keys && vectors[p].sees(tile + lane());
             float s = score.scale * dots[p];
             if (score.softcap != 0.0f) s = score.softcap * tanh_f32(s / score.softcap);
@@ -231,33 +239,43 @@ template <u32 DIM, u32 VEC, u32 PER> struct Block {
         }
     }
 
-    // Adds the tile's values, slot after slot.
-    __device__ void add_values(u32 tile, u32 wanted, bool seen_by_all, const float (&rescale)[PER]) {
+    // Adds the tile's values, in four interleaved sums.
+    template <bool SEEN_BY_ALL> __device__ void add_values(u32 tile, u32 wanted, const float (&rescale)[PER]) {
+        typedef float Columns __attribute__((ext_vector_type(VEC)));
         if (owner() >= count || column() >= head_dim) return;
+        Columns sums[PER][4] = {};
+#pragma unroll 1
+        for (u32 j = 0; j < keys; j += 4) {
+            f32x4 weights[PER];
 #pragma unroll
-        for (u32 p = 0; p < PER; ++p)
+            for (u32 p = 0; p < PER; ++p)
+                weights[p] = *(const f32x4 *)(lds.weights[index(p) < count ? index(p) : owner()] + j);
 #pragma unroll
-            for (u32 e = 0; e < VEC; ++e) vectors[p].chunk.out[e] *= rescale[p];
-#pragma unroll 4
-        for (u32 j = 0; j < keys; ++j) {
-            if (!(wanted >> j & 1)) continue;
-            float value[VEC];
+            for (u32 i = 0; i < 4; ++i) {
+                if (!SEEN_BY_ALL && !(wanted >> (j + i) & 1)) continue;
+                const Columns value = *(const Columns *)(lds.tile + (j + i) * pitch() + lane() * VEC);
 #pragma unroll
-            for (u32 e = 0; e < VEC; ++e) value[e] = lds.tile[j * pitch() + lane() * VEC + e];
+                for (u32 p = 0; p < PER; ++p) {
+                    const bool seen = SEEN_BY_ALL || vectors[p].sees(tile + j + i);
 #pragma unroll
-            for (u32 p = 0; p < PER; ++p) {
-                const float weight = lds.weights[index(p)][j];
-                const bool seen = seen_by_all || vectors[p].sees(tile + j);
-                float *out = vectors[p].chunk.out;
-#pragma unroll
-                for (u32 e = 0; e < VEC; ++e) out[e] = seen ? __builtin_fmaf(weight, value[e], out[e]) : out[e];
+                    for (u32 e = 0; e < VEC; ++e)
+                        sums[p][i][e] = seen ? __builtin_fmaf(weights[p][i], value[e], sums[p][i][e]) : sums[p][i][e];
+                }
             }
+        }
+#pragma unroll
+        for (u32 p = 0; p < PER; ++p) {
+            if (!vectors[p].sees_some(tile, tile + keys)) continue;
+            const Columns sum = (sums[p][0] + sums[p][1]) + (sums[p][2] + sums[p][3]);
+#pragma unroll
+            for (u32 e = 0; e < VEC; ++e)
+                vectors[p].chunk.out[e] = __builtin_fmaf(vectors[p].chunk.out[e], rescale[p], sum[e]);
         }
     }
 
     // The slots tile..tile + keys, of which some row wants those of `wanted`.
     __device__ void visit(const CacheHead &k, const CacheHead &v, u32 tile, u32 wanted, bool seen_by_all) {
-        float rescale[PER];
+        float rescale[PER] = {};
         stage<THREADS>(k, lds.tile, {tile, wanted, keys, 0, head_dim, pitch()});
         barrier();
         weigh(tile, wanted, rescale);
@@ -265,7 +283,10 @@ template <u32 DIM, u32 VEC, u32 PER> struct Block {
         const u32 columns = head_dim - slab < COLUMNS ? head_dim - slab : COLUMNS;
         stage<THREADS>(v, lds.tile, {tile, wanted, keys, slab, columns, pitch()});
         barrier();
-        add_values(tile, wanted, seen_by_all, rescale);
+        if (seen_by_all)
+            add_values<true>(tile, wanted, rescale);
+        else
+            add_values<false>(tile, wanted, rescale);
         barrier();
     }
 
@@ -281,7 +302,7 @@ template <u32 DIM, u32 VEC, u32 PER> struct Block {
         }
 #pragma unroll
         for (u32 p = 0; p < PER; ++p)
-            if (vectors[p].from < stop && vectors[p].to > start) vectors[p].all.join(vectors[p].chunk);
+            if (vectors[p].sees_some(start, stop)) vectors[p].all.join(vectors[p].chunk);
     }
 
     __device__ void store(const Output &o, u32 own_chunk) const {
@@ -297,7 +318,7 @@ template <u32 DIM, u32 VEC, u32 PER> struct Block {
                     if (e < columns) to[e] = vector.all.out[e] / vector.all.weights;
                 continue;
             }
-            const u32 position = q.positions[vector.row];
+            const u32 position = lds.positions[index(p)];
             if (own_chunk < first_seen(position, q.window) / CHUNK || own_chunk > position / CHUNK) continue;
             float *part = o.parts + (((u64)vector.row * o.heads + vector.head) * o.chunks + own_chunk) * pitch();
 #pragma unroll
@@ -371,8 +392,8 @@ ATTENTION(attention_any_24, 0, 4, 3)
 
 // out[r][h] from the parts of its chunks, in order. Grid: rows, heads. Block: 64.
 KERNEL(64)
-attention_join(const float *parts, const u32 *positions, float *out, u64 out_row, u64 out_head, u32 heads, u32 head_dim,
-               u32 window, u32 chunks) {
+attention_join(const float *__restrict__ parts, const u32 *positions, float *__restrict__ out, u64 out_row, u64 out_head,
+               u32 heads, u32 head_dim, u32 window, u32 chunks) {
     const u32 width = round4(head_dim), pitch = width + 4, position = positions[block_x()];
     const float *start = parts + ((u64)block_x() * heads + block_y()) * chunks * pitch;
     float *to = out + block_x() * out_row + block_y() * out_head;

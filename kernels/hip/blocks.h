@@ -6,7 +6,8 @@
 //
 // A format F has
 //   LEN, BYTES                 elements and bytes of a block
-//   F(row, t, j, n)            reads unit j of stretch t of a row of n elements
+//   .load(reader, row, t, j, n)  reads unit j of stretch t of a row of n elements; the reader (Alone, or Together where the
+//                              8 units of the stretch are read by 8 lanes side by side) fetches what units share
 //   .quad<WHOLE>(q)            decodes its quad q, bit for bit as the format's page says; WHOLE: the stretch lies in the row
 //   origin<S>(j), step<S>(q)   element origin + step of a stretch is the first one of quad q of unit j; S is the distance of
 //                              elements 32 apart: 32 where they lie densely, more where room is left between them
@@ -33,14 +34,18 @@ DEVICE float f16_value(u32 bits) { return (float)__builtin_bit_cast(f16, (u16)bi
 DEVICE float low_f16(u32 pair) { return f16_value(pair & 0xffff); }
 DEVICE float high_f16(u32 pair) { return f16_value(pair >> 16); }
 
-// The four bytes of a word, unsigned and signed. The compiler is kept from taking codes out of a word one by one, where the
-// conversion of a byte does it.
-DEVICE f32x4 unsigned_bytes(u32 x) {
+// The four bytes of a word. The compiler is kept from taking codes out of a word one by one, where the conversion of a byte
+// does it.
+DEVICE f32x4 bytes(u32 x) {
     asm("" : "+v"(x));
     return f32x4{(float)(x & 255), (float)(x >> 8 & 255), (float)(x >> 16 & 255), (float)(x >> 24)};
 }
-DEVICE f32x4 signed_bytes(u32 x) {
-    return f32x4{(float)(i8)x, (float)(i8)(x >> 8), (float)(i8)(x >> 16), (float)(i8)(x >> 24)};
+// The same, less `centre`; and from subtracting before it converts, one by one, where it can do so two by two after.
+DEVICE f32x4 centred(u32 x, float centre) {
+    const f32x4 code = bytes(x);
+    f32x2 low = code.xy, high = code.zw;
+    asm("" : "+v"(low), "+v"(high));
+    return f32x4{low.x, low.y, high.x, high.y} - centre;
 }
 
 // Element i of a vector, by selection: a run-time index would put the vector into memory.
@@ -79,8 +84,10 @@ struct F32 : Float {
     static constexpr u32 LEN = 1, BYTES = 4;
     template <u32 S> static MEMBER u32 origin(u32 j) { return 4 * j; }
     template <u32 S> static MEMBER u32 step(u32 q) { return S * q; }
-    MEMBER F32(const u8 *row, u32 t, u32 j, u32 n)
-        : Float{row + 4 * ((u64)STRETCH * t + origin<32>(j)), (i32)(n - STRETCH * t - origin<32>(j))} {}
+    template <class R> MEMBER void load(R, const u8 *row, u32 t, u32 j, u32 n) {
+        const u32 first = STRETCH * t + origin<32>(j);
+        at = row + 4 * (u64)first, left = (i32)(n - first);
+    }
     template <bool WHOLE> MEMBER f32x4 quad(u32 q) const {
         const float *p = (const float *)at + step<32>(q);
         return read_quad(p, WHOLE ? 4 : left - (i32)step<32>(q));
@@ -90,9 +97,11 @@ struct F32 : Float {
 template <class VALUE> struct Half : Float {
     static constexpr u32 LEN = 1, BYTES = 2;
     template <u32 S> static MEMBER u32 origin(u32 j) { return j / 4 * S + j % 4 * 8; }
-    template <u32 S> static MEMBER u32 step(u32 q) { return q / 2 * 2 * S + q % 2 * 4; }
-    MEMBER Half(const u8 *row, u32 t, u32 j, u32 n)
-        : Float{row + 2 * ((u64)STRETCH * t + origin<32>(j)), (i32)(n - STRETCH * t - origin<32>(j))} {}
+    template <u32 S> static MEMBER u32 step(u32 q) { return (q % 2 * 2 + q / 4) * 2 * S + q / 2 % 2 * 4; }
+    template <class R> MEMBER void load(R, const u8 *row, u32 t, u32 j, u32 n) {
+        const u32 first = STRETCH * t + origin<32>(j);
+        at = row + 2 * (u64)first, left = (i32)(n - first);
+    }
     template <bool WHOLE> MEMBER f32x4 quad(u32 q) const {
         const u16 *p = (const u16 *)at + step<32>(q);
         const i32 rest = left - (i32)step<32>(q);
@@ -129,43 +138,43 @@ struct Nibbles {
 
 struct Q4_0 : Block<18>, Nibbles {
     float d;
-    MEMBER Q4_0(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t, j);
         d = f16_value(read<u16>(p));
         qs = read<u32x4>(p + 2);
     }
-    template <bool> MEMBER f32x4 quad(u32 q) const { return scaled(unsigned_bytes(codes(q)) - 8.0f, d); }
+    template <bool> MEMBER f32x4 quad(u32 q) const { return scaled(centred(codes(q), 8.0f), d); }
 };
 
 struct Q4_1 : Block<20>, Nibbles {
     float d, m;
-    MEMBER Q4_1(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t, j);
         const u32 dm = read<u32>(p);
         d = low_f16(dm), m = high_f16(dm);
         qs = read<u32x4>(p + 4);
     }
-    template <bool> MEMBER f32x4 quad(u32 q) const { return scaled(unsigned_bytes(codes(q)), d, m); }
+    template <bool> MEMBER f32x4 quad(u32 q) const { return scaled(bytes(codes(q)), d, m); }
 };
 
 struct Q5_0 : Block<22>, Nibbles {
     float d;
     u32 qh;
-    MEMBER Q5_0(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t, j);
         d = f16_value(read<u16>(p));
         qh = read<u32>(p + 2);
         qs = read<u32x4>(p + 6);
     }
     template <bool> MEMBER f32x4 quad(u32 q) const {
-        return scaled(unsigned_bytes(codes(q) | spread(qh >> q * 4) << 4) - 16.0f, d);
+        return scaled(centred(codes(q) | spread(qh >> q * 4) << 4, 16.0f), d);
     }
 };
 
 struct Q5_1 : Block<24>, Nibbles {
     float d, m;
     u32 qh;
-    MEMBER Q5_1(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t, j);
         const u32x2 head = read<u32x2>(p);
         d = low_f16(head.x), m = high_f16(head.x);
@@ -173,32 +182,32 @@ struct Q5_1 : Block<24>, Nibbles {
         qs = read<u32x4>(p + 8);
     }
     template <bool> MEMBER f32x4 quad(u32 q) const {
-        return scaled(unsigned_bytes(codes(q) | spread(qh >> q * 4) << 4), d, m);
+        return scaled(bytes(codes(q) | spread(qh >> q * 4) << 4), d, m);
     }
 };
 
 struct Q8_0 : Block<34> {
     float d;
     u32x4 low, high;
-    MEMBER Q8_0(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t, j);
         d = f16_value(read<u16>(p));
         low = read<u32x4>(p + 2);
         high = read<u32x4>(p + 18);
     }
     template <bool> MEMBER f32x4 quad(u32 q) const {
-        return scaled(signed_bytes(q & 4 ? pick(high, q) : pick(low, q)), d);
+        return scaled(centred((q & 4 ? pick(high, q) : pick(low, q)) ^ 0x80808080u, 128.0f), d);
     }
 };
 
-// The uneven steps of IQ4_NL and IQ4_XS, as signed bytes.
+// The uneven steps of IQ4_NL and IQ4_XS; the table has 128 added.
 DEVICE f32x4 uneven(u32 codes) {
-    return signed_bytes(look_up(codes, 0xbfad9881u, 0xf6eaddcfu, 0x26190d01u, 0x71594535u));
+    return centred(look_up(codes, 0x3f2d1801u, 0x766a5d4fu, 0xa6998d81u, 0xf1d9c5b5u), 128.0f);
 }
 
 struct IQ4_NL : Block<18>, Nibbles {
     float d;
-    MEMBER IQ4_NL(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t, j);
         d = f16_value(read<u16>(p));
         qs = read<u32x4>(p + 2);
@@ -207,13 +216,13 @@ struct IQ4_NL : Block<18>, Nibbles {
 };
 
 struct MXFP4 : Block<17>, Nibbles {
-    float d; // 2^(e - 128): the codes' values are kept doubled, as integers
-    MEMBER MXFP4(const u8 *row, u32 t, u32 j, u32) {
+    float d; // 2^(e - 128): the table has the values doubled, as integers, and 12 added
+    template <class R> MEMBER void load(R, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t, j);
         d = __builtin_ldexpf(1.0f, (i32)p[0] - 128);
         qs = read<u32x4>(p + 1);
     }
     template <bool> MEMBER f32x4 quad(u32 q) const {
-        return scaled(signed_bytes(look_up(codes(q), 0x03020100u, 0x0c080604u, 0xfdfeff00u, 0xf4f8fafcu)), d);
+        return scaled(centred(look_up(codes(q), 0x0f0e0d0cu, 0x18141210u, 0x090a0b0cu, 0x00040608u), 12.0f), d);
     }
 };

@@ -63,11 +63,12 @@ template <u32 THREADS, class T> DEVICE void stage_floats(const T *head, u64 slot
     }
 }
 
-// Half a block at a time: sixteen codes, read in pairs, times the scale.
+// Half a block at a time: sixteen codes, read in pairs, times the scale, which the first of two neighbours reads for both.
 template <u32 THREADS> DEVICE void stage_q8_0(const u16 *head, u64 slot, float *lds, const Staging &s) {
     for_items<THREADS, 16>(s, s.columns, [=](u32 key, u32 column) {
         const u16 *block = head + ((s.first + key) * slot + s.column + column) / 32 * 17;
-        const float d = (float)__builtin_bit_cast(f16, block[0]);
+        const u32 own = column % 32 == 0 ? block[0] : 0;
+        const float d = (float)__builtin_bit_cast(f16, (u16)(own | lane_xor(own, 1)));
         float *to = lds + key * s.pitch + column;
 #pragma unroll
         for (u32 i = 0; i < 16; i += 4) {

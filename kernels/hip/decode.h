@@ -21,7 +21,8 @@ template <class F> DEVICE void decode_part(const u8 *row, float *out, u32 part, 
     const u32 t = thread / 32, j = thread / 4 % UNITS, q = thread % 4 * 2;
     const u32 at = t * STRETCH + F::template origin<32>(j) + F::template step<32>(q);
     if (at >= n) return;
-    const F unit(row, t, j, n);
+    F unit;
+    unit.load(Alone{j}, row, t, j, n);
     store_quad(out + at, unit.template quad<false>(q), (i32)(n - at));
     const u32 next = t * STRETCH + F::template origin<32>(j) + F::template step<32>(q + 1);
     if (next < n) store_quad(out + next, unit.template quad<false>(q + 1), (i32)(n - next));

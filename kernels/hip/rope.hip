@@ -10,12 +10,12 @@
 // so that extrapolation 0 leaves `divided` alone.
 //
 // Grid: rows, then ceil(n_rot/2 / 32) chunks of pairs and ceil((copied_to − n_rot) / 32) of elements to copy.
-// Block: 256 threads, 32 pairs times 8 heads; a thread keeps its angle for the heads that follow at a distance of 8.
+// Block: 128 threads, 32 pairs times 4 heads; a thread keeps its angle for the heads that follow at a distance of 4.
 // The angle is formed in f64 (`angle.h`), the rotation in f32.
 #include "angle.h"
 
 #define PAIRS 32
-#define HEADS 8
+#define HEADS 4
 
 // Frequencies and their stretching.
 struct Series {

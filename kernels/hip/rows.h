@@ -25,20 +25,19 @@ template <class T> struct Quad { typedef T type __attribute__((ext_vector_type(4
 
 template <class T> DEVICE bool whole_quads(const T *p) { return (u64)p % (4 * sizeof(T)) == 0; }
 
-// out[i] = f(x[i]) for i in start..end, by THREADS threads. out may be x.
-template <u32 THREADS = TILE_THREADS, class X, class Y, class F>
-DEVICE void map_row(const X *x, Y *out, u32 start, u32 end, F f) {
+// out[i] = f(x[i]) for i in start..end. out may be x.
+template <class X, class Y, class F> DEVICE void map_row(const X *x, Y *out, u32 start, u32 end, F f) {
     if (!(whole_quads(x + start) && whole_quads(out + start))) {
-        for (u32 i = start + thread_x(); i < end; i += THREADS) out[i] = f(x[i]);
+        for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = f(x[i]);
         return;
     }
-    for (u32 i = start + 4 * thread_x(); i < end; i += 4 * THREADS) {
-        if (end - i >= 4) {
-            const auto v = *(const typename Quad<X>::type *)(x + i);
-            *(typename Quad<Y>::type *)(out + i) = {f(v.x), f(v.y), f(v.z), f(v.w)};
-        } else {
-            for (u32 j = i; j < end; ++j) out[j] = f(x[j]);
-        }
+    const u32 i = start + 4 * thread_x();
+    if (i >= end) return;
+    if (end - i >= 4) {
+        const auto v = *(const typename Quad<X>::type *)(x + i);
+        *(typename Quad<Y>::type *)(out + i) = {f(v.x), f(v.y), f(v.z), f(v.w)};
+    } else {
+        for (u32 j = i; j < end; ++j) out[j] = f(x[j]);
     }
 }
 

@@ -2,6 +2,47 @@
 #pragma once
 #include "blocks.h"
 
+// What several units of a super-block need: a lane that works alone reads all of it.
+struct Alone {
+    u32 j;
+    // Words at p.
+    MEMBER u32 word(const u8 *p) const { return read<u32>(p); }
+    MEMBER u32x2 words2(const u8 *p) const { return read<u32x2>(p); }
+    MEMBER u32x4 words4(const u8 *p) const { return read<u32x4>(p); }
+    // Those of the half of the stretch that unit j lies in: 4 of 8 half-words, 4 of 8 words.
+    MEMBER u32x4 half_u16(const u8 *p) const { return __builtin_convertvector(read<u16x4>(p + j / 4 * 8), u32x4); }
+    MEMBER u32x4 half_u32(const u8 *p) const { return read<u32x4>(p + j / 4 * 16); }
+    // Words 2·(j % 4) and the next, of 8.
+    MEMBER u32x2 pair_u32(const u8 *p) const { return read<u32x2>(p + j % 4 * 8); }
+};
+
+// The 8 lanes of a stretch read every byte once and pass it on. All lanes of the wave must be active.
+struct Together {
+    u32 j;
+    // The value of lane AND & own | OR, within 32 lanes.
+    template <u32 AND, u32 OR> static MEMBER u32 of_lane(u32 x) { return __builtin_amdgcn_ds_swizzle(x, OR << 5 | AND); }
+    template <u32 OR> static MEMBER u32 of_eight(u32 x) { return of_lane<0x18, OR>(x); }
+    static MEMBER u32x4 of_half(u32 x) {
+        return u32x4{of_lane<0x1c, 0>(x), of_lane<0x1c, 1>(x), of_lane<0x1c, 2>(x), of_lane<0x1c, 3>(x)};
+    }
+    MEMBER u32 own(const u8 *p, u32 words) const { return j < words ? read<u32>(p + 4 * j) : 0; }
+    MEMBER u32 word(const u8 *p) const { return of_eight<0>(own(p, 1)); }
+    MEMBER u32x2 words2(const u8 *p) const {
+        const u32 x = own(p, 2);
+        return u32x2{of_eight<0>(x), of_eight<1>(x)};
+    }
+    MEMBER u32x4 words4(const u8 *p) const {
+        const u32 x = own(p, 4);
+        return u32x4{of_eight<0>(x), of_eight<1>(x), of_eight<2>(x), of_eight<3>(x)};
+    }
+    MEMBER u32x4 half_u16(const u8 *p) const { return of_half(read<u16>(p + 2 * j)); }
+    MEMBER u32x4 half_u32(const u8 *p) const { return of_half(read<u32>(p + 4 * j)); }
+    MEMBER u32x2 pair_u32(const u8 *p) const {
+        const u32 x = read<u32>(p + 4 * j), from = (lane_id() / 8 * 8 + j % 4 * 2) * 4;
+        return u32x2{(u32)__builtin_amdgcn_ds_bpermute(from, x), (u32)__builtin_amdgcn_ds_bpermute(from + 4, x)};
+    }
+};
+
 template <u32 BYTES_> struct SuperBlock {
     static constexpr u32 LEN = 256, BYTES = BYTES_;
     static MEMBER const u8 *block(const u8 *row, u32 t) { return row + (u64)t * BYTES; }
@@ -23,8 +64,8 @@ template <u32 BYTES_> struct Pairs : SuperBlock<BYTES_> {
     template <u32 S> static MEMBER u32 step(u32 q) { return q / 4 * S + q % 4 * 4; }
 
     // Of the packed words: scales of 32s 0..3, minimums of 0..3, low halves of 4..7; see quant/q4_k.rs.
-    MEMBER void unpack(const u8 *p, u32 j) {
-        const u32x4 head = read<u32x4>(p);
+    template <class R> MEMBER void unpack(R reader, const u8 *p, u32 j) {
+        const u32x4 head = reader.words4(p);
         const float d = low_f16(head.x), dmin = high_f16(head.x);
         const u32 shift = j % 2 * 16; // of the pair's bytes in a word
         const u32 s = head.y >> shift, m = head.z >> shift, low = head.w >> shift;
@@ -36,14 +77,14 @@ template <u32 BYTES_> struct Pairs : SuperBlock<BYTES_> {
     }
     MEMBER u32 nibbles(u32 q) const { return pick(qs, q % 4) >> (q / 4 * 4) & 0x0f0f0f0fu; }
     MEMBER f32x4 value(u32 codes, u32 q) const {
-        return scaled(unsigned_bytes(codes), q & 4 ? scale.y : scale.x, q & 4 ? -minimum.y : -minimum.x);
+        return scaled(bytes(codes), q & 4 ? scale.y : scale.x, q & 4 ? -minimum.y : -minimum.x);
     }
 };
 
 struct Q4_K : Pairs<144> {
-    MEMBER Q4_K(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R reader, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t);
-        unpack(p, j);
+        unpack(reader, p, j);
         qs = read<u32x4>(p + 16 + j % 4 * 32 + j / 4 * 16);
     }
     template <bool> MEMBER f32x4 quad(u32 q) const { return value(nibbles(q), q); }
@@ -51,10 +92,10 @@ struct Q4_K : Pairs<144> {
 
 struct Q5_K : Pairs<176> {
     u32x4 qh; // bit 0 of each byte: fifth bit of the first 32; bit 1: of the second
-    MEMBER Q5_K(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R reader, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t);
-        unpack(p, j);
-        qh = read<u32x4>(p + 16 + j / 4 * 16) >> (j % 4 * 2);
+        unpack(reader, p, j);
+        qh = reader.half_u32(p + 16) >> (j % 4 * 2);
         qs = read<u32x4>(p + 48 + j % 4 * 32 + j / 4 * 16);
     }
     template <bool> MEMBER f32x4 quad(u32 q) const {
@@ -64,65 +105,67 @@ struct Q5_K : Pairs<176> {
 
 struct Q2_K : Quarters<84> {
     u32x2 qs;
+    u32x4 scales; // of the four quarters: scale in bits 0..4, minimum in bits 4..8
     float d, dmin;
-    u32x2 scales; // those of 8 sub-blocks of 16; the unit's are 2g + odd
-    u32 odd;
-    MEMBER Q2_K(const u8 *row, u32 t, u32 j, u32) : odd(j % 4 / 2) {
+    template <class R> MEMBER void load(R reader, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t);
-        scales = read<u32x2>(p + j / 4 * 8);
+        scales = reader.half_u16(p) >> (j % 4 / 2 * 8);
         qs = read<u32x2>(p + 16 + j / 4 * 32 + j % 4 * 8);
-        const u32 dd = read<u32>(p + 80);
+        const u32 dd = reader.word(p + 80);
         d = low_f16(dd), dmin = high_f16(dd);
     }
     template <bool> MEMBER f32x4 quad(u32 q) const {
-        const u32 g = q / 2, packed = pick(scales, g / 2) >> (g % 2 * 16 + odd * 8);
-        return scaled(unsigned_bytes(pick(qs, q) >> (2 * g) & 0x03030303u), d * (float)(packed & 15),
+        const u32 g = q / 2, packed = pick(scales, g);
+        return scaled(bytes(pick(qs, q) >> (2 * g) & 0x03030303u), d * (float)(packed & 15),
                       -(dmin * (float)(packed >> 4 & 15)));
     }
 };
 
 struct Q3_K : Quarters<110> {
     u32x2 qs, hmask; // hmask: bit g of each byte is the third bit of the code in quarter g
+    u32 scales;      // byte g: that of quarter g, with 32 added
     float d;
-    u32 low, high; // scales of the unit, byte g: low four bits, and high two in bits 4..6
-    MEMBER Q3_K(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R reader, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t);
-        const u32 half = j / 4, odd = j % 4 / 2;
-        hmask = read<u32x2>(p + j % 4 * 8) >> (half * 4);
-        qs = read<u32x2>(p + 32 + half * 32 + j % 4 * 8);
-        // Sub-blocks 8·half + 2g + odd: low bits in byte 2g + odd, in the half's nibble; high bits in byte 8 + (2g + odd) % 4.
-        const u32x2 nibbles = read<u32x2>(p + 96) >> (half * 4 + odd * 8);
-        low = __builtin_amdgcn_perm(nibbles.y, nibbles.x, 0x06040200u) & 0x0f0f0f0fu;
-        const u32 pairs = read<u32>(p + 104) >> (half * 4 + odd * 8);
-        high = __builtin_amdgcn_perm(pairs >> 2, pairs, 0x06040200u) << 4 & 0x30303030u;
-        d = f16_value(read<u16>(p + 108));
+        const u32 shift = j / 4 * 4 + j % 4 / 2 * 8;
+        hmask = reader.pair_u32(p) >> (j / 4 * 4);
+        qs = read<u32x2>(p + 32 + j / 4 * 32 + j % 4 * 8);
+        // Quarter g of half h, column j: sub-block 8·h + 2g + (j % 4) / 2. Its low bits are in nibble h of byte (2g + ..) of
+        // bytes 96..104, the high ones in bits 4·h + 2·(g / 2) of byte 104 + (2g + ..) % 4.
+        const u32x4 tail = reader.words4(p + 94);
+        const u32 low0 = __builtin_amdgcn_alignbyte(tail.y, tail.x, 2) >> shift;
+        const u32 low1 = __builtin_amdgcn_alignbyte(tail.z, tail.y, 2) >> shift;
+        const u32 high = __builtin_amdgcn_alignbyte(tail.w, tail.z, 2) >> shift;
+        scales = (__builtin_amdgcn_perm(low1, low0, 0x06040200u) & 0x0f0f0f0fu) |
+                 (__builtin_amdgcn_perm(high >> 2, high, 0x06040200u) << 4 & 0x30303030u);
+        d = high_f16(tail.w);
     }
     template <bool> MEMBER f32x4 quad(u32 q) const {
         const u32 g = q / 2;
-        const float step = d * (float)((i32)((low | high) >> (8 * g) & 63) - 32);
+        const float step = d * (float)((i32)(scales >> (8 * g) & 63) - 32);
         const u32 codes = (pick(qs, q) >> (2 * g) & 0x03030303u) | (pick(hmask, q) >> g & 0x01010101u) << 2;
-        return scaled(unsigned_bytes(codes) - 4.0f, step);
+        return scaled(centred(codes, 4.0f), step);
     }
 };
 
 struct Q6_K : Quarters<210> {
     u32x2 first, second, qh; // low bits of quarters 0 and 2, of 1 and 3; high bits of all
-    u32x2 scales;
+    u32x4 scales;            // of the four quarters, in bits 0..8
     float d;
-    MEMBER Q6_K(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R reader, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t);
-        const u32 half = j / 4, column = j % 4 * 8, odd = j % 4 / 2;
+        const u32 half = j / 4, column = j % 4 * 8;
         first = read<u32x2>(p + half * 64 + column);
         second = read<u32x2>(p + half * 64 + 32 + column);
         qh = read<u32x2>(p + 128 + half * 32 + column);
-        scales = read<u32x2>(p + 192 + half * 8) >> (odd * 8);
-        d = f16_value(read<u16>(p + 208));
+        scales = reader.half_u16(p + 192) >> (j % 4 / 2 * 8);
+        d = high_f16(reader.word(p + 206));
     }
     template <bool> MEMBER f32x4 quad(u32 q) const {
         const u32 g = q / 2;
-        const float step = d * (float)(i8)(pick(scales, g / 2) >> (g % 2 * 16));
+        const float step = d * (float)(i8)pick(scales, g);
         const u32 low = (g & 1 ? pick(second, q) : pick(first, q)) >> (g / 2 * 4) & 0x0f0f0f0fu;
-        return scaled(unsigned_bytes(low | (pick(qh, q) >> (2 * g) & 0x03030303u) << 4) - 32.0f, step);
+        return scaled(centred(low | (pick(qh, q) >> (2 * g) & 0x03030303u) << 4, 32.0f), step);
     }
 };
 
@@ -130,9 +173,9 @@ struct IQ4_XS : SuperBlock<136>, Nibbles {
     float step_; // of the unit's 32 elements
     template <u32 S> static MEMBER u32 origin(u32 j) { return j * S; }
     template <u32 S> static MEMBER u32 step(u32 q) { return q * 4; }
-    MEMBER IQ4_XS(const u8 *row, u32 t, u32 j, u32) {
+    template <class R> MEMBER void load(R reader, const u8 *row, u32 t, u32 j, u32) {
         const u8 *p = block(row, t);
-        const u32x2 head = read<u32x2>(p);
+        const u32x2 head = reader.words2(p);
         const u32 low = head.y >> (4 * j) & 15, high = head.x >> (16 + 2 * j) & 3;
         step_ = low_f16(head.x) * (float)((i32)(low | high << 4) - 32);
         qs = read<u32x4>(p + 8 + j * 16);

@@ -8,6 +8,9 @@ use kernels::{DType, DeviceError, Layout, OpForm, Stem, Support};
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
 
+/// Interleaved sums, over the columns of a score and over the slots of a tile. What comes after a tile, one step per tile and one
+/// per chunk, is less than the part of a row of slots that each of them would have taken.
+pub const LANES: usize = 4;
 /// Threads of a block, and of one that joins parts.
 const BLOCK: u32 = 256;
 const JOIN_BLOCK: u32 = 64;

@@ -10,8 +10,6 @@ use crate::memory::DeviceBuffer;
 const BLOCK: u32 = 512;
 /// Rows of activations for which the weights are streamed past them.
 const FEW_ROWS: usize = 8;
-/// Rows of weights that a block of the mat-vec kernels takes in a pass.
-const PASS: usize = 64;
 /// Rows and columns of a tile.
 const SIDE: usize = 32;
 
@@ -26,9 +24,12 @@ pub(super) fn launch(queue: Queue<'_>, op: &Matmul<'_, DeviceBuffer>) -> Result<
     let format = weight.layout.dtype();
     let few = m <= FEW_ROWS;
     let variant = if few { format!("m{}", m.next_power_of_two()) } else { "tile".into() };
-    let passes = passes(format);
-    let grid = if few { [n.div_ceil(PASS * passes), 1, 1] } else { [n.div_ceil(SIDE), m.div_ceil(SIDE), 1] };
-    let launch = queue
+    let grid = if few {
+        [n.div_ceil(rows_of_block(format, m)), 1, 1]
+    } else {
+        [n.div_ceil(SIDE), m.div_ceil(SIDE), 1]
+    };
+    queue
         .kernel(Stem::Matmul, &format!("matmul_{format}_{variant}"))?
         .grid(grid)
         .block(BLOCK)
@@ -41,41 +42,54 @@ pub(super) fn launch(queue: Queue<'_>, op: &Matmul<'_, DeviceBuffer>) -> Result<
         .u64("out_stride", out.layout.stride(0))
         .u32("m", m)
         .u32("n", n)
-        .u32("k", k);
-    if few { launch.u32("passes", passes) } else { launch }.run(queue.stream)
+        .u32("k", k)
+        .run(queue.stream)
 }
 
-/// Passes of a block over the activations that it holds: the less a row of weights takes, the more rows must share a row of
-/// activations for it to stay below a tenth of what is read.
-const fn passes(format: DType) -> usize {
-    let bits = 8 * format.block_bytes() / format.block_len();
-    if bits < 5 { 2 } else { 1 }
+/// Rows of weights that a block of the mat-vec kernels takes: the less a row takes, the more rows must share a row of
+/// activations for it to stay a small part of what is read.
+const fn rows_of_block(format: DType, m: usize) -> usize {
+    if m == 1 && 8 * format.block_bytes() < 4 * format.block_len() { 256 } else { 128 }
 }
 
-/// The longest chain has `TURN[1]` elements of each turn, begun or whole; the tree over 16 chains follows.
+/// How deep the sums are.
 pub(super) fn depth(form: &OpForm) -> Depth {
-    let k = form.layout("x").map_or(0, |x| x.dim(1));
+    Depth::Lanes(form.layout("x").map_or(1, |x| lanes(x.dim(1))))
+}
+
+/// Lanes for which the depth of a sum of `k` covers the longest chain, which takes `TURN[1]` elements of each turn.
+fn lanes(k: usize) -> usize {
     let chain = k.div_ceil(TURN[0]) * TURN[1];
-    Depth::Lanes((k / chain.max(1)).max(1))
+    (k / chain.max(1)).max(1)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Additions of the longest chain and of the tree, for rows of whole units of 32.
-    fn additions(k: usize) -> usize {
-        let units = k.div_ceil(32);
-        let chains = 2 * units.min(8);
-        units.div_ceil(8) * 16 + chains.next_power_of_two().trailing_zeros() as usize
+    /// Additions that an element passes through in a chain of `longest` elements and the tree over all `chains`.
+    fn additions(longest: usize, chains: usize) -> usize {
+        longest + chains.next_power_of_two().trailing_zeros() as usize
     }
 
     #[test]
-    fn the_declared_depth_covers_the_chains_and_the_tree() {
-        for k in (32..9000).step_by(32) {
-            let chain = k.div_ceil(TURN[0]) * TURN[1];
-            let declared = Depth::Lanes((k / chain).max(1)).of(k);
-            assert!(declared >= additions(k), "k = {k}: {declared} < {}", additions(k));
+    fn the_declared_depth_covers_blocks() {
+        for k in (32..9000_usize).step_by(32) {
+            let units = k / 32;
+            let actual = additions(16 * units.div_ceil(8), 2 * units.min(8));
+            let declared = Depth::Lanes(lanes(k)).of(k);
+            assert!(actual <= declared, "k = {k}: {actual} additions, {declared} declared");
+        }
+    }
+
+    #[test]
+    fn the_declared_depth_covers_floats() {
+        for k in 1..9000_usize {
+            let [turns, rest] = [k / 256, k % 256];
+            let longest = 16 * turns + (2 * rest.div_ceil(32)).max(4 * rest.div_ceil(64));
+            let actual = additions(longest, k.min(16)).min(k);
+            let declared = Depth::Lanes(lanes(k)).of(k);
+            assert!(actual <= declared, "k = {k}: {actual} additions, {declared} declared");
         }
     }
 }

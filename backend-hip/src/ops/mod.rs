@@ -94,6 +94,7 @@ fn too_long(layout: &Layout) -> bool {
 /// How the kernels compute.
 pub(crate) fn numerics(form: &OpForm) -> Numerics {
     match form.stem {
+        Stem::Attention => Numerics { depth: Depth::Lanes(attention::LANES), ..Numerics::F32 },
         Stem::Matmul => Numerics { depth: matmul::depth(form), ..Numerics::F32 },
         Stem::RmsNorm => Numerics { depth: Depth::Lanes(rms_norm::BLOCK as usize), ..Numerics::F32 },
         Stem::Softmax => Numerics { depth: Depth::Lanes(softmax::BLOCK as usize), ..Numerics::F32 },

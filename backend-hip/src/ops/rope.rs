@@ -8,7 +8,7 @@ use super::{Queue, address};
 use crate::memory::DeviceBuffer;
 
 /// Threads of a block.
-const BLOCK: u32 = 256;
+const BLOCK: u32 = 128;
 /// Pairs, or elements to copy, that a block takes of each head.
 const CHUNK: usize = 32;
 

@@ -13,7 +13,7 @@ const TILE: usize = 1024;
 /// Rows as a kernel sees them: dense operands are one row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
-    rows: usize,
+    count: usize,
     /// Elements of a row.
     pub n: usize,
     dense: bool,
@@ -26,7 +26,7 @@ impl Rows {
         let all = rows.saturating_mul(n);
         let dense = i32::try_from(all).is_ok()
             && operands.iter().all(|layout| layout.is_contiguous() && layout.dim(0) == rows);
-        if dense { Rows { rows: 1, n: all, dense } } else { Rows { rows, n, dense } }
+        if dense { Rows { count: 1, n: all, dense } } else { Rows { count: rows, n, dense } }
     }
 
     /// The same rows, of `n` words each.
@@ -41,7 +41,7 @@ impl Rows {
 
     /// A launch over all tiles.
     pub fn kernel(self, queue: Queue<'_>, stem: Stem, name: &str) -> Result<Launch, DeviceError> {
-        let tiles = self.rows.saturating_mul(self.n.div_ceil(TILE));
+        let tiles = self.count.saturating_mul(self.n.div_ceil(TILE));
         Ok(queue.kernel(stem, name)?.grid([tiles, 1, 1]).block(BLOCK))
     }
 }

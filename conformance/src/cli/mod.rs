@@ -93,9 +93,10 @@ impl Trouble {
 impl From<OpenError> for Trouble {
     fn from(error: OpenError) -> Self {
         match error {
-            OpenError::Unknown { .. } | OpenError::NoFence { .. } | OpenError::Plan(_) | OpenError::Log { .. } => {
-                Trouble::Input(error.to_string())
-            }
+            OpenError::Unknown { .. }
+            | OpenError::NoFence { .. }
+            | OpenError::Plan(_)
+            | OpenError::Log { .. } => Trouble::Input(error.to_string()),
             OpenError::Device { .. } | OpenError::NoGpu { .. } => Trouble::Device(error.to_string()),
         }
     }

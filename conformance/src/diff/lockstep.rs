@@ -93,8 +93,8 @@ impl Lockstep<'_> {
         let shadow = Shadow { left: told, log: &log, settings, before: RefCell::new(None) };
         let (left, right) = std::thread::scope(|scope| {
             let teller = Teller { to: tell };
-            let left =
-                scope.spawn(move || on_backend(self.left, &self.opening(), Left { plan: self, teller, choose }));
+            let left = scope
+                .spawn(move || on_backend(self.left, &self.opening(), Left { plan: self, teller, choose }));
             let right = on_backend(self.right, &self.opening(), Right { plan: self, shadow, chosen });
             let left = left.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (left, right)

@@ -13,6 +13,7 @@ use super::float::{f32_of_f16, fma};
 use crate::isa::inst::Mfma;
 use crate::isa::{Mods, Op, Operand};
 use crate::memory::{Lanes, WAVE};
+use crate::wide::{Job, widest};
 use sum::{Element, fused};
 
 /// Number formats of A and B.
@@ -169,6 +170,9 @@ fn multiply(c: &mut Cx<'_>, u: &Uop) -> Step {
     if shape.a == Input::F64 {
         return multiply_f64(c, u, shape, control);
     }
+    if shape.a == Input::F32 && shape.blocks == 1 && control.blgp == 0 {
+        return multiply_f32(c, u, shape);
+    }
     let file = &c.wave.v;
     let (a, b) = (usize::from(u.src[0]), usize::from(u.src[1]));
     let mut rows = Vec::with_capacity(shape.blocks * shape.m);
@@ -191,6 +195,47 @@ fn multiply(c: &mut Cx<'_>, u: &Uop) -> Step {
     }
     c.wave.v[usize::from(u.dst)..][..results.len()].copy_from_slice(&results);
     Step::Next
+}
+
+/// One block of f32 by f32, as [`multiply`] does it but straight from the registers.
+fn multiply_f32(c: &mut Cx<'_>, u: &Uop, shape: Shape) -> Step {
+    let lanes = |operand: usize| c.wave.v[usize::from(u.src[operand])].map(f32::from_bits);
+    let (a, b) = (lanes(0), lanes(1));
+    let mut results = [[0; WAVE]; 16];
+    for (r, register) in results.iter_mut().enumerate().take(shape.results()) {
+        let sums = std::array::from_fn(|lane| f32::from_bits(addend(c, u, r, lane)));
+        *register = widest(Chains { shape, a: &a, b: &b, r, sums }).map(f32::to_bits);
+    }
+    c.wave.v[usize::from(u.dst)..][..shape.results()].copy_from_slice(&results[..shape.results()]);
+    Step::Next
+}
+
+/// Register `r` of D: in each lane a chain of fused multiply-adds over `k`, begun with C.
+struct Chains<'a> {
+    shape: Shape,
+    a: &'a [f32; WAVE],
+    b: &'a [f32; WAVE],
+    r: usize,
+    sums: [f32; WAVE],
+}
+
+impl Job for Chains<'_> {
+    type Out = [f32; WAVE];
+
+    #[inline(always)]
+    fn run(mut self) -> Self::Out {
+        let rows: [usize; WAVE] = std::array::from_fn(|lane| self.shape.row(self.r, lane).1);
+        for k in 0..self.shape.k {
+            let first = self.shape.m * k;
+            let x: [f32; WAVE] = std::array::from_fn(|lane| self.a[(first + rows[lane]) % WAVE]);
+            let y: [f32; WAVE] =
+                std::array::from_fn(|lane| self.b[(first + (lane & (self.shape.m - 1))) % WAVE]);
+            for lane in 0..WAVE {
+                self.sums[lane] = fma(x[lane], y[lane], self.sums[lane]);
+            }
+        }
+        self.sums
+    }
 }
 
 /// C at a register and lane; a constant is the same everywhere.
