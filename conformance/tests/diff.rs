@@ -122,6 +122,12 @@ fn healthy_backends_raise_no_alarm() {
 }
 
 #[test]
+fn the_software_device_raises_no_alarm() {
+    let diff = diff("llama", "soft", true);
+    assert!(diff.agrees() && diff.right.device.contains("not a run on silicon"), "{:?}", diff.first());
+}
+
+#[test]
 fn only_the_op_at_fault_is_blamed_and_the_others_inherit() {
     let diff = diff("llama", "mutant:rope-position-plus-one@layer=0,point=q_rope,phase=prefill", true);
     assert_eq!(diff.found, 1, "{:?}", diff.findings);

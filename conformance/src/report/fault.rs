@@ -33,7 +33,11 @@ pub fn page(located: &Located) -> String {
             Culprit::Start => {}
         }
         if let Some(capsule) = &fault.capsule {
-            let _ = writeln!(page, "<pre>assay replay {}</pre>", escape(&capsule.display().to_string()));
+            let _ = writeln!(
+                page,
+                "<pre>assay replay {} --guard off</pre>",
+                escape(&capsule.display().to_string())
+            );
         }
         page.push_str("</section>\n");
     }
