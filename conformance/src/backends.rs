@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use backend_cpu::fast::{Fast, Threads};
+use backend_cpu::fast::{Activations, Fast, Threads};
 use backend_cpu::fence::{Fence, FenceError};
 use backend_cpu::host::{Compute, Host};
 use backend_cpu::reference::{Exact, Reference};
@@ -237,8 +237,11 @@ fn gpu(settings: &Settings) -> Result<HipBackend, OpenError> {
 pub fn open(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
     if let Some(fence) = guard.fence() {
         return match name {
-            "ref" => fenced::<Exact>(name, guard, fence),
-            "cpu" => fenced::<Threads>(name, guard, fence),
+            "ref" => fenced(Exact::default(), name, guard, fence),
+            "cpu" => fenced(Threads::default(), name, guard, fence),
+            "cpu-exact" => {
+                fenced(Threads::default().with_activations(Activations::Exact), name, guard, fence)
+            }
             _ => Err(unfenced(name, guard)),
         };
     }
@@ -271,13 +274,14 @@ impl Job for AsTarget<'_> {
 }
 
 /// A backend in host memory, each buffer against an unmapped page.
-fn fenced<C: Compute + Default + 'static>(
+fn fenced<C: Compute + 'static>(
+    compute: C,
     name: &str,
     guard: Guard,
     fence: Fence,
 ) -> Result<Box<dyn Target>, OpenError> {
     let refused = |e: FenceError| OpenError::NoFence { name: name.into(), guard, why: e.to_string() };
-    opened(name, Bare::new(Host::with_fence(C::default(), fence).map_err(refused)?))
+    opened(name, Bare::new(Host::with_fence(compute, fence).map_err(refused)?))
 }
 
 fn opened<T: Target + 'static>(
@@ -291,7 +295,7 @@ fn opened<T: Target + 'static>(
 }
 
 fn unfenced(name: &str, guard: Guard) -> OpenError {
-    let why = "only the CPU backends, ref and cpu, have buffers against unmapped pages".into();
+    let why = "only the CPU backends, ref, cpu and cpu-exact, have buffers against unmapped pages".into();
     OpenError::NoFence { name: name.into(), guard, why }
 }
 
