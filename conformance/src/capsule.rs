@@ -205,7 +205,7 @@ pub fn write(path: &Path, generator: &str, cases: &[Capsule]) -> Result<(), Caps
     crate::file::replace(path, &bytes).map_err(|source| CapsuleError::Io { path: path.into(), source })
 }
 
-/// The file that [`write`] writes.
+/// The file that [`write`](fn@write) writes.
 pub fn bytes(generator: &str, cases: &[Capsule]) -> Result<Vec<u8>, safetensors::SafeTensorError> {
     let mut forms = Vec::new();
     let mut tensors = Vec::new();
