@@ -44,13 +44,13 @@ pub enum OpenGpuError {
     Log(#[from] io::Error),
 }
 
-/// Ops as HIP kernels.
-#[derive(Debug)]
+/// Ops as HIP kernels. A clone is the same device.
+#[derive(Clone, Debug)]
 pub struct HipBackend {
     api: Arc<Api>,
     identity: Identity,
-    modules: Modules,
-    uploads: Mutex<Uploads>,
+    modules: Arc<Modules>,
+    uploads: Arc<Mutex<Uploads>>,
     audit: Arc<Audit>,
     sync_per_op: bool,
 }
@@ -77,8 +77,8 @@ impl HipBackend {
         let api = Arc::new(api);
         Ok(HipBackend {
             identity,
-            modules: Modules::new(&api, options.objects),
-            uploads: Mutex::default(),
+            modules: Arc::new(Modules::new(&api, options.objects)),
+            uploads: Arc::default(),
             audit: Arc::new(Audit::new(options.audit)?),
             sync_per_op: options.sync_per_op,
             api,

@@ -49,7 +49,7 @@ fn refused(args: &[&str]) -> String {
 #[test]
 fn run_streams_text_and_reports_rates_on_every_backend() {
     let folder = tempfile::tempdir().unwrap();
-    for backend in ["ref", "cpu"] {
+    for backend in ["ref", "cpu-exact", "soft"] {
         let model = golden("llama.gguf");
         let json = folder.path().join(format!("{backend}.json"));
         let (model, json_path) = (model.to_str().unwrap(), json.to_str().unwrap());
@@ -110,6 +110,8 @@ fn logits_are_those_of_numpy() {
             model,
             "--tokens",
             &ids.join(","),
+            "--backend",
+            "cpu-exact",
             "--kv",
             "f32",
             "--chunk",

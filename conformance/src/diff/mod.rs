@@ -196,6 +196,7 @@ impl Diff {
 /// Shares can be infinite, which JSON cannot say.
 mod extended_option {
     use serde::{Deserialize, Deserializer, Serializer};
+    use serde_json::Value;
 
     #[expect(clippy::ref_option, reason = "the signature that serde calls")]
     pub fn serialize<S: Serializer>(value: &Option<f64>, serializer: S) -> Result<S::Ok, S::Error> {
@@ -207,17 +208,13 @@ mod extended_option {
     }
 
     pub fn deserialize<'d, D: Deserializer<'d>>(deserializer: D) -> Result<Option<f64>, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Form {
-            Number(f64),
-            Word(String),
-        }
-        match Option::<Form>::deserialize(deserializer)? {
-            None => Ok(None),
-            Some(Form::Number(value)) => Ok(Some(value)),
-            Some(Form::Word(word)) if word == "inf" => Ok(Some(f64::INFINITY)),
-            Some(Form::Word(word)) => Err(serde::de::Error::custom(format!("'{word}' is no share"))),
+        match Value::deserialize(deserializer)? {
+            Value::Null => Ok(None),
+            Value::String(word) if word == "inf" => Ok(Some(f64::INFINITY)),
+            other => match other.as_f64() {
+                Some(value) => Ok(Some(value)),
+                None => Err(serde::de::Error::custom(format!("{other} is no share"))),
+            },
         }
     }
 }
