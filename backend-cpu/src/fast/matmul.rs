@@ -6,7 +6,7 @@
 //! * Weights in f32, f16 or bf16, or any weights with exact activations: eight lanes over `k` by fused multiply-adds, added up at the
 //!   end (`float`).
 //! * Quantised weights with 8-bit activations: runs of 32 as exact integers, each multiplied by its scales and added to one f32, run
-//!   after run (`single::add_run`). Few rows take the packed codes (`single`); for many rows a `panel` of weights is unpacked first and
+//!   after run (`run::add_run`). Few rows take the packed codes (`single`); for many rows a `panel` of weights is unpacked first and
 //!   passed over in `tile`s.
 
 mod activations;
@@ -16,6 +16,7 @@ mod integer;
 mod k;
 mod panel;
 mod plain;
+mod run;
 mod single;
 mod tile;
 
@@ -24,6 +25,7 @@ use kernels::ops::Matmul;
 
 use super::Threads;
 use super::rows::{Rows, floats_mut, rows_mut};
+use super::simd::Rows16;
 use super::threads::Activations;
 use crate::HostBuffer;
 
@@ -114,6 +116,22 @@ impl<'a> Product<'a> {
                 }
             }
         });
+    }
+
+    /// The sixteen rows of weights from column `first` of the output on: where they lie, or in `padded`, with zeros after the last,
+    /// where there are fewer.
+    fn sixteen<'p>(&self, first: usize, padded: &'p mut Vec<u8>) -> Option<Rows16<'p>>
+    where
+        'a: 'p,
+    {
+        if first + format::ROWS <= self.n {
+            return self.weight.sixteen(first);
+        }
+        let len = self.weight.bytes(first).len();
+        padded.clear();
+        (first..self.n).for_each(|row| padded.extend_from_slice(self.weight.bytes(row)));
+        padded.resize(format::ROWS * len, 0);
+        Rows16::new(padded, len, len)
     }
 
     /// `N` rows of weights from column `first` of the output on, the last one again where there are fewer.

@@ -7,6 +7,7 @@ use std::ops::Range;
 use kernels::{DType, Layout, MAX_RANK, View, ViewMut};
 
 use super::blocks::decode_row;
+use super::simd::Rows16;
 use crate::HostBuffer;
 
 /// The rows of a tensor to read.
@@ -48,6 +49,12 @@ impl<'a> Rows<'a> {
     /// Bytes of the row at `index`, which leaves out the innermost dimension.
     pub fn bytes_at(&self, index: &[usize]) -> &'a [u8] {
         &self.buffer[self.layout.row_offset(index)..][..self.row_bytes]
+    }
+
+    /// Sixteen rows of a matrix from number `first` on, if it has so many.
+    pub fn sixteen(&self, first: usize) -> Option<Rows16<'a>> {
+        let step = self.step?;
+        Rows16::new(&self.buffer[self.layout.offset() + first * step..], step, self.row_bytes)
     }
 
     /// Values of row number `nth`: where they lie if they are f32 already, or else decoded to `scratch`.

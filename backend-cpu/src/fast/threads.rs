@@ -67,11 +67,17 @@ impl Threads {
         self
     }
 
-    /// The same threads without the vector instructions of this machine. The results are the same.
+    /// The same threads with another set of vector instructions, one of [`Threads::instruction_sets`]; `None` where the machine
+    /// lacks it. The results are the same.
     #[must_use]
-    pub fn portable(mut self) -> Self {
-        self.arch = Arch::Portable;
-        self
+    pub fn with_instructions(mut self, name: &str) -> Option<Self> {
+        self.arch = Arch::available().find(|arch| arch.name() == name)?;
+        Some(self)
+    }
+
+    /// Names of the sets of vector instructions that this machine has, the best one last.
+    pub fn instruction_sets() -> impl Iterator<Item = &'static str> {
+        Arch::available().map(Arch::name)
     }
 
     /// Threads that work.

@@ -19,12 +19,17 @@ fn the_number_of_threads_leaves_no_trace() {
 }
 
 #[test]
-fn plain_rust_gives_the_bits_of_vector_instructions() {
+fn plain_rust_gives_the_bits_of_all_vector_instructions() {
     for record in cases::all() {
         for activations in [Activations::Int8, Activations::Exact] {
-            let threads = || Threads::new(2).with_activations(activations);
-            let portable = outputs_on(&record, &Host::new(threads().portable()));
-            assert!(outputs_on(&record, &Host::new(threads())) == portable, "{}: {record:?}", record.stem);
+            let on = |set| {
+                let threads = Threads::new(2).with_activations(activations).with_instructions(set);
+                outputs_on(&record, &Host::new(threads.unwrap()))
+            };
+            let portable = on("portable");
+            for set in Threads::instruction_sets() {
+                assert!(on(set) == portable, "{} by {set}: {record:?}", record.stem);
+            }
         }
     }
 }

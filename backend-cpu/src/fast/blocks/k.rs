@@ -52,7 +52,7 @@ pub fn q3(block: &[u8; 110], out: &mut [f32; 256]) {
 
 /// The 16 signed scales of a `Q3_K` block: four low bits in 8 bytes, two high bits in 4.
 #[inline]
-pub fn q3_scales(packed: &[u8; 12]) -> [i8; 16] {
+fn q3_scales(packed: &[u8; 12]) -> [i8; 16] {
     std::array::from_fn(|j| {
         let low = (packed[j % 8] >> (4 * (j / 8))) & 15;
         let high = (packed[8 + j % 4] >> (2 * (j / 4))) & 3;
@@ -99,7 +99,7 @@ impl Factors {
 
 /// The eight scales and the eight minimums of 6 bits of a `Q4_K` or `Q5_K` block, unpacked four at a time, in the bytes of a word.
 #[inline]
-pub fn packed_6_bits(packed: &[u8; 12]) -> [[u8; 8]; 2] {
+fn packed_6_bits(packed: &[u8; 12]) -> [[u8; 8]; 2] {
     let word = |at| u32::from_le_bytes(field(packed, at));
     let (first, second, third) = (word(0), word(4), word(8));
     let scales = [first & 0x3f3f_3f3f, third & 0x0f0f_0f0f | (first >> 2) & 0x3030_3030];

@@ -18,8 +18,7 @@ use super::simd::{Portable, Simd};
 
 pub use encode::{encode_by_vectors, encode_row};
 pub use float::{narrow, widen, widen_bf16};
-pub use k::{packed_6_bits, q3_scales};
-pub use uneven::{DOUBLED_E2M1, LEVELS, half_scale, iq4_xs_scale};
+pub use uneven::{DOUBLED_E2M1, LEVELS, half_scale};
 
 /// Decodes a row: `bytes`, whole blocks of `dtype`, into `out`. Indices, which validation never lets come here, are no
 /// values and leave `out` as it is.

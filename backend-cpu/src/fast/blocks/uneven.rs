@@ -30,7 +30,7 @@ pub fn iq4_xs(block: &[u8; 136], out: &mut [f32; 256]) {
 
 /// The integer scale of run `run`: four low bits, two high bits, less 32.
 #[inline]
-pub fn iq4_xs_scale(block: &[u8; 136], run: usize) -> i16 {
+fn iq4_xs_scale(block: &[u8; 136], run: usize) -> i16 {
     let low = (block[4 + run / 2] >> (4 * (run % 2))) & 15;
     let high = (u16::from_le_bytes([block[2], block[3]]) >> (2 * run)) & 3;
     (u16::from(low) | high << 4).cast_signed() - 32

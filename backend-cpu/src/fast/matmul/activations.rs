@@ -1,8 +1,11 @@
 //! Activations rounded to 8 bits: blocks of 32 integers in −127..=127 with one f32 scale, `max|x| / 127`.
 
+use std::marker::PhantomData;
+
 use super::super::Threads;
 use super::super::rows::Rows;
 use super::super::simd::{Kernel, Simd};
+use super::run::{Operation, starts};
 
 /// Values that share a scale.
 pub const BLOCK: usize = 32;
@@ -16,25 +19,28 @@ pub struct Rounded {
 /// A block of a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Block {
-    /// The integers, as i16: what products with wide weights take.
-    pub shorts: [i16; 32],
-    /// The integers, as i8: what products with packed codes take.
-    pub bytes: [u8; 32],
+    /// The integers, as i8, four to an i32.
+    pub quads: [i32; 8],
     /// What they are multiplied by.
     pub scale: f32,
     /// Sums of the first and of the second 16 integers.
-    pub sums: [i16; 2],
+    pub sums: [i32; 2],
+    /// The sum of all, times the scale.
+    pub scaled_sum: f32,
+    /// What the products with the codes of a run begin with: less what the bias of the codes adds to them. One number for each half
+    /// where the halves have factors of their own, else the first for both.
+    pub starts: [i32; 2],
 }
 
 /// All zero.
-const ZERO: Block = Block { shorts: [0; BLOCK], bytes: [0; BLOCK], scale: 0.0, sums: [0; 2] };
+const ZERO: Block = Block { quads: [0; 8], scale: 0.0, sums: [0; 2], scaled_sum: 0.0, starts: [0; 2] };
 
 /// Rows that a thread rounds at a time.
 const ROWS_PER_TASK: usize = 16;
 
 impl Rounded {
-    /// The first `rows` rows of `x`, of `k` values each.
-    pub fn of(threads: &Threads, x: &Rows<'_>, rows: usize, k: usize) -> Self {
+    /// The first `rows` rows of `x`, of `k` values each, to be multiplied by `O`.
+    pub fn of<O: Operation>(threads: &Threads, x: &Rows<'_>, rows: usize, k: usize) -> Self {
         let blocks_per_row = k / BLOCK;
         let mut blocks = threads.take_blocks();
         blocks.resize(rows * blocks_per_row, ZERO);
@@ -42,7 +48,7 @@ impl Rounded {
         threads.each(tasks, rows * k, |task, blocks| {
             let mut scratch = Vec::new();
             for (row, to) in (task * ROWS_PER_TASK..).zip(blocks.chunks_mut(blocks_per_row)) {
-                threads.compute(Round { row: x.read(row, &mut scratch), to });
+                threads.compute(Round::<O> { row: x.read(row, &mut scratch), to, operation: PhantomData });
             }
         });
         Rounded { blocks_per_row, blocks }
@@ -60,18 +66,20 @@ impl Rounded {
 }
 
 /// Rounds a row.
-struct Round<'a> {
+struct Round<'a, O> {
     row: &'a [f32],
     to: &'a mut [Block],
+    operation: PhantomData<O>,
 }
 
-impl Kernel for Round<'_> {
+impl<O: Operation> Kernel for Round<'_, O> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
         for (values, to) in self.row.as_chunks::<BLOCK>().0.iter().zip(self.to) {
             *to = round(s, values);
+            to.starts = starts::<S, O>(to.sums);
         }
     }
 }
@@ -95,18 +103,20 @@ fn round<S: Simd>(s: S, block: &[f32; BLOCK]) -> Block {
     let scale = peak / 127.0;
     let inverse = if scale >= f32::MIN_POSITIVE && scale.is_finite() { scale.recip() } else { 0.0 };
     let (factor, low, high) = (s.splat(inverse), s.splat(-127.0), s.splat(127.0));
-    let mut rounded = Block { scale, ..ZERO };
-    for (i, value) in values.into_iter().enumerate() {
-        let ints = s.int_array(s.nearest(s.max(s.min(s.mul(value, factor), high), low)));
-        for (j, int) in ints.into_iter().enumerate() {
-            #[expect(clippy::cast_possible_truncation, reason = "within −127..=127")]
-            let short = int as i16;
-            rounded.shorts[8 * i + j] = short;
-            rounded.bytes[8 * i + j] = short.to_le_bytes()[0];
-            rounded.sums[i / 2] += short;
-        }
+    let mut ints = [s.splat_int(0); 4];
+    for (ints, value) in ints.iter_mut().zip(values) {
+        *ints = s.nearest(s.max(s.min(s.mul(value, factor), high), low));
     }
-    rounded
+    let halves = [s.add_ints(ints[0], ints[1]), s.add_ints(ints[2], ints[3])];
+    let sums = [s.int_array(halves[0]).iter().sum(), s.int_array(halves[1]).iter().sum()];
+    let sum: i32 = sums[0] + sums[1];
+    Block {
+        quads: bytemuck::must_cast(s.narrow(ints)),
+        scale,
+        sums,
+        scaled_sum: scale * sum as f32,
+        starts: [0; 2],
+    }
 }
 
 #[cfg(test)]
@@ -118,13 +128,15 @@ mod tests {
     fn the_largest_is_127_and_all_are_within_half_a_step() {
         let values: [f32; BLOCK] = std::array::from_fn(|i| (i as f32 * 1.7).sin() * 3.0);
         let block = round(Portable, &values);
-        assert_eq!(block.shorts.iter().map(|x| x.abs()).max(), Some(127));
-        for (i, value) in values.iter().enumerate() {
-            assert!((f32::from(block.shorts[i]) * block.scale - value).abs() <= block.scale * 0.500_01);
-            assert_eq!(i16::from(block.bytes[i].cast_signed()), block.shorts[i]);
+        let integers: [i8; BLOCK] = bytemuck::must_cast(block.quads);
+        assert_eq!(integers.iter().map(|x| x.abs()).max(), Some(127));
+        for (integer, value) in integers.iter().zip(&values) {
+            assert!((f32::from(*integer) * block.scale - value).abs() <= block.scale * 0.500_01);
         }
-        let sums = [&block.shorts[..16], &block.shorts[16..]].map(|half| half.iter().sum::<i16>());
+        let sum = |half: &[i8]| half.iter().map(|&x| i32::from(x)).sum::<i32>();
+        let sums = [sum(&integers[..16]), sum(&integers[16..])];
         assert_eq!(block.sums, sums);
+        assert_eq!(block.scaled_sum.to_bits(), (block.scale * (sums[0] + sums[1]) as f32).to_bits());
     }
 
     #[test]
@@ -135,7 +147,7 @@ mod tests {
             assert!(round(Portable, &values).scale.is_nan());
         }
         let tiny = round(Portable, &[f32::from_bits(3); BLOCK]);
-        assert_eq!((tiny.shorts, tiny.sums), ([0; BLOCK], [0; 2]));
+        assert_eq!((tiny.quads, tiny.sums), ([0; 8], [0; 2]));
         assert_eq!(round(Portable, &[0.0; BLOCK]).scale.to_bits(), 0);
     }
 }

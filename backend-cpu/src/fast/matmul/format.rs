@@ -4,74 +4,136 @@
 //! for each half of the run, floats `scale` and `offset` for the run. All products and sums of integers are exact, so a
 //! dot product of a run has two floats to multiply by at most.
 
-use super::super::simd::{Simd, eight};
+use super::super::simd::{Rows16, Simd};
+use super::run::Operation;
 
-/// Rows of weights that are multiplied side by side: one for each lane of a vector.
-pub const ROWS: usize = 8;
-
-/// For each of [`ROWS`] rows, an integer for the first half of a run and one for the second.
-pub type Pairs = [[i16; 2]; ROWS];
-
-/// All pairs 1.
-pub const ONES: Pairs = [[1; 2]; ROWS];
-
-/// What the codes of a run are multiplied by, for each of [`ROWS`] rows.
-#[derive(Clone, Copy)]
-pub struct Factors<S: Simd> {
-    /// Factor on everything with codes.
-    pub scale: S::F,
-    /// Integer factors on the codes.
-    pub parts: Pairs,
-    /// Factor on the minimums.
-    pub offset: S::F,
-    /// Integers that are added, without a code.
-    pub minimums: Pairs,
-}
-
-impl<S: Simd> Factors<S> {
-    /// One float for a run.
-    #[inline(always)]
-    pub fn plain(s: S, scale: S::F) -> Self {
-        Factors { scale, parts: ONES, offset: s.splat(0.0), minimums: ONES }
-    }
-}
+/// Rows of weights that are multiplied side by side: one for each lane of a wide vector.
+pub const ROWS: usize = 16;
 
 /// The integers that a run's codes are.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Codes {
     /// Signed bytes.
     Signed,
-    /// Unsigned bytes, 63 at most.
-    Unsigned,
-    /// Unsigned bytes, 63 at most, from which 2 to this power is subtracted.
-    Biased(i32),
+    /// Unsigned bytes, 63 at most, from which this is subtracted.
+    Unsigned(i32),
+}
+
+/// What a run adds beside its codes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Offsets {
+    /// Nothing.
+    None,
+    /// The same for all its weights: all minimums are 1.
+    Whole,
+    /// Something for each half.
+    Halves,
+}
+
+/// What the codes of a run are multiplied by, for each of [`ROWS`] rows.
+#[derive(Clone, Copy)]
+pub struct Factors<S: Simd> {
+    /// Factor on everything with codes.
+    pub scale: S::G,
+    /// Integer factors on the codes of each half.
+    pub parts: [S::W; 2],
+    /// Factor on the minimums.
+    pub offset: S::G,
+    /// Integers that are added for each half, without a code.
+    pub minimums: [S::W; 2],
+}
+
+impl<S: Simd> Factors<S> {
+    /// One float for a run.
+    #[inline(always)]
+    pub fn plain(s: S, scale: S::G) -> Self {
+        let one = s.splat_int16(1);
+        Factors { scale, parts: [one; 2], offset: s.splat16(0.0), minimums: [one; 2] }
+    }
+
+    /// One float for a run, and one to be added.
+    #[inline(always)]
+    pub fn with_offset(s: S, scale: S::G, offset: S::G) -> Self {
+        Factors { offset, ..Factors::plain(s, scale) }
+    }
 }
 
 /// A weight format of blocks of `BYTES` bytes that hold `RUNS` runs of 32 weights.
 pub trait Format<const BYTES: usize, const RUNS: usize> {
-    /// What the codes are.
-    const CODES: Codes;
-    /// Whether the halves of a run have integer factors of their own.
-    const PARTS: bool;
-    /// Whether a run has an offset.
-    const OFFSETS: bool;
+    /// How a run is multiplied.
+    type Operation: Operation;
+    /// What the factors of all runs of a block are made of.
+    type Header<S: Simd>: Copy;
 
-    /// The codes of run `run`.
-    fn codes<S: Simd>(s: S, block: &[u8; BYTES], run: usize) -> S::I;
+    /// The header of the blocks at byte `at` of each row.
+    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S>;
 
-    /// The factors of each run of eight blocks, one of each row.
-    fn factors<S: Simd>(s: S, blocks: [&[u8; BYTES]; ROWS]) -> [Factors<S>; RUNS];
+    /// The factors of run `run`.
+    fn factors<S: Simd>(s: S, header: &Self::Header<S>, run: usize) -> Factors<S>;
+
+    /// The codes of run `run` of the blocks at byte `at` of each row: element `q` has codes `4q..4q + 4`.
+    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8];
 }
 
-/// The f16 at byte `at` of each block.
+/// The low halves of 16 bytes at `at` of each row, then their high halves.
 #[inline(always)]
-pub fn halves<S: Simd, const BYTES: usize>(s: S, blocks: [&[u8; BYTES]; ROWS], at: usize) -> S::F {
-    s.halves(eight!(r => u16::from_le_bytes([blocks[r][at], blocks[r][at + 1]])))
+pub fn nibbles<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> [S::W; 8] {
+    let [a, b, c, d] = s.quads(rows, at);
+    [
+        s.field16(a, 0, 15),
+        s.field16(b, 0, 15),
+        s.field16(c, 0, 15),
+        s.field16(d, 0, 15),
+        s.field16(a, 4, 15),
+        s.field16(b, 4, 15),
+        s.field16(c, 4, 15),
+        s.field16(d, 4, 15),
+    ]
 }
 
-/// `N` bytes of a block from `at` on.
+/// Bits `shift` and up of 32 bytes at `at` of each row, as far as `mask` keeps them.
 #[inline(always)]
-pub fn field<const N: usize, const BYTES: usize>(block: &[u8; BYTES], at: usize) -> &[u8; N] {
-    // A range within the block, of constant ends once inlined.
-    block[at..].first_chunk().unwrap_or(&[0; N])
+pub fn plane<S: Simd>(s: S, rows: Rows16<'_>, at: usize, shift: u32, mask: u8) -> [S::W; 8] {
+    let mut codes = bytes(s, rows, at);
+    for code in &mut codes {
+        *code = s.field16(*code, shift, mask);
+    }
+    codes
+}
+
+/// 32 bytes at `at` of each row.
+#[inline(always)]
+pub fn bytes<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> [S::W; 8] {
+    let ([a, b, c, d], [e, f, g, h]) = (s.quads(rows, at), s.quads(rows, at + 16));
+    [a, b, c, d, e, f, g, h]
+}
+
+/// `low | high·2^shift`.
+#[inline(always)]
+pub fn joined<S: Simd>(s: S, mut low: [S::W; 8], high: [S::W; 8], shift: u32) -> [S::W; 8] {
+    for (low, high) in low.iter_mut().zip(high) {
+        *low = s.or_shifted16(*low, high, shift);
+    }
+    low
+}
+
+/// The levels that codes are the numbers of.
+#[inline(always)]
+pub fn levels<S: Simd>(s: S, mut codes: [S::W; 8], table: &[i8; 16]) -> [S::W; 8] {
+    for code in &mut codes {
+        *code = s.look_up16(table, *code);
+    }
+    codes
+}
+
+/// The f16 at byte `at` of each row.
+#[inline(always)]
+pub fn half<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> S::G {
+    s.halves16(s.words(rows, at))
+}
+
+/// The f16 at byte `at` of each row, and the one after it.
+#[inline(always)]
+pub fn two_halves<S: Simd>(s: S, words: S::W) -> [S::G; 2] {
+    [s.halves16(words), s.halves16(s.word_field16(words, 16, 0xffff))]
 }

@@ -3,26 +3,24 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-use super::super::simd::{Kernel, Simd};
+use super::super::simd::{Kernel, Rows16, Simd};
 use super::activations::Rounded;
 use super::format::{Format, ROWS};
 use super::panel::{Panel, Unpack};
+use super::run::Operation;
 use super::single::Products;
 use super::tile::Tile;
 use super::{Product, put};
 
 /// Rows of activations from which on it pays to unpack the weights.
-const MANY: usize = 4;
+const MANY: usize = 5;
 
-/// Rows of activations of a tile.
-const TILE_ROWS: usize = 4;
-
-/// Panels of weights of a tile.
-const TILE_PANELS: usize = 2;
+/// Panels of weights that are unpacked at a time.
+const PANELS: usize = 2;
 
 thread_local! {
-    /// The panels that this thread unpacks weights to.
-    static PANELS: RefCell<[Panel; TILE_PANELS]> = RefCell::default();
+    /// What this thread unpacks weights to.
+    static UNPACKED: RefCell<[Panel; PANELS]> = RefCell::default();
 }
 
 /// Fills `out` with the product of activations, rounded, and weights of format `F`.
@@ -30,15 +28,19 @@ pub fn packed<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>(
     product: &Product<'_>,
     out: Vec<&mut [u8]>,
 ) {
-    let rounded = Rounded::of(product.threads, &product.x, product.m, product.k);
+    let rounded = Rounded::of::<F::Operation>(product.threads, &product.x, product.m, product.k);
     if product.m < MANY {
         product.spread(out, ROWS, |first, tile| {
-            let few = Few::<F, BYTES, RUNS> { product, x: &rounded, first, tile, format: PhantomData };
-            product.threads.compute(few);
+            let kernel = Few::<F, BYTES, RUNS> { product, x: &rounded, first, tile, format: PhantomData };
+            product.threads.compute(kernel);
         });
     } else {
-        product.spread(out, ROWS * TILE_PANELS, |first, tile| {
-            many::<F, BYTES, RUNS>(product, &rounded, first, tile);
+        product.spread(out, ROWS * PANELS, |first, tile| {
+            UNPACKED.with_borrow_mut(|panels| {
+                let kernel =
+                    Many::<F, BYTES, RUNS> { product, x: &rounded, first, tile, panels, format: PhantomData };
+                product.threads.compute(kernel);
+            });
         });
     }
     rounded.keep(product.threads);
@@ -61,40 +63,100 @@ impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
         let columns = self.tile.first().map_or(0, |part| part.len());
+        let mut padded = Vec::new();
         for column in (0..columns).step_by(ROWS) {
-            let weights = self.product.weights(self.first + column);
-            for (row, part) in self.tile.iter_mut().enumerate() {
-                let products = Products::<F, BYTES, RUNS>::new(self.x.row(row), weights);
-                put(part, column, &products.run(s));
+            let Some(rows) = self.product.sixteen(self.first + column, &mut padded) else { return };
+            let mut row = 0;
+            let (pairs, rest) = self.tile.as_chunks_mut::<2>();
+            for parts in pairs {
+                multiply::<S, F, BYTES, RUNS, 2>(s, self.x, row, rows, column, parts);
+                row += 2;
+            }
+            for part in rest.as_chunks_mut::<1>().0 {
+                multiply::<S, F, BYTES, RUNS, 1>(s, self.x, row, rows, column, part);
+                row += 1;
             }
         }
     }
 }
 
-/// Fills columns from `first` on, a tile at a time.
-fn many<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>(
-    product: &Product<'_>,
+/// Puts products of `R` rows of activations from `row` on at `column` of `parts`.
+#[inline(always)]
+fn multiply<S: Simd, F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize, const R: usize>(
+    s: S,
     x: &Rounded,
+    row: usize,
+    rows: Rows16<'_>,
+    column: usize,
+    parts: &mut [&mut [f32]; R],
+) {
+    let x = std::array::from_fn(|r| x.row(row + r));
+    let values = Products::<F, BYTES, RUNS, R> { x, rows, format: PhantomData }.run(s);
+    for (part, values) in parts.iter_mut().zip(&values) {
+        put(part, column, values);
+    }
+}
+
+/// Fills columns from `first` on, from unpacked weights.
+struct Many<'a, 'b, 'c, F, const BYTES: usize, const RUNS: usize> {
+    product: &'a Product<'a>,
+    x: &'a Rounded,
     first: usize,
+    tile: &'b mut [&'c mut [f32]],
+    panels: &'a mut [Panel; PANELS],
+    format: PhantomData<F>,
+}
+
+impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
+    for Many<'_, '_, '_, F, BYTES, RUNS>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let columns = self.tile.first().map_or(0, |part| part.len());
+        let mut padded = Vec::new();
+        for column in (0..columns).step_by(ROWS * PANELS) {
+            for (p, to) in self.panels.iter_mut().enumerate() {
+                let first = (self.first + column + p * ROWS).min(self.product.n - 1);
+                let Some(rows) = self.product.sixteen(first, &mut padded) else { return };
+                s.run(Unpack::<F, BYTES, RUNS> { rows, to, format: PhantomData });
+            }
+            let panels = [&self.panels[0], &self.panels[1]];
+            if S::SPACIOUS {
+                pass_over::<S, F::Operation, 6>(s, self.x, panels, column, self.tile);
+            } else {
+                pass_over::<S, F::Operation, 2>(s, self.x, panels, column, self.tile);
+            }
+        }
+    }
+}
+
+/// Multiplies all rows of activations with two panels, `R` rows at a time.
+#[inline(always)]
+fn pass_over<S: Simd, O: Operation, const R: usize>(
+    s: S,
+    x: &Rounded,
+    panels: [&Panel; PANELS],
+    column: usize,
     tile: &mut [&mut [f32]],
 ) {
-    let columns = tile.first().map_or(0, |part| part.len());
     let last = tile.len() - 1;
-    PANELS.with_borrow_mut(|panels| {
-        for column in (0..columns).step_by(ROWS * TILE_PANELS) {
-            for (p, panel) in panels.iter_mut().enumerate() {
-                let weights = product.weights(first + column + p * ROWS);
-                product.threads.compute(Unpack::<F, BYTES, RUNS>::new(weights, panel));
+    for row in (0..tile.len()).step_by(R) {
+        // The last row stands in for those beyond it.
+        let x = std::array::from_fn::<_, R, _>(|r| x.row((row + r).min(last)));
+        if S::SPACIOUS {
+            let values = s.run(Tile::<O, R, PANELS> { x, panels, operation: PhantomData });
+            for (part, values) in tile[row..].iter_mut().zip(&values) {
+                put(part, column, values.as_flattened());
             }
-            for row in (0..tile.len()).step_by(TILE_ROWS) {
-                // The last row stands in for those beyond it.
-                let x = std::array::from_fn::<_, TILE_ROWS, _>(|r| x.row((row + r).min(last)));
-                let kernel = Tile { x, panels: [&panels[0], &panels[1]], offsets: F::OFFSETS };
-                let values = product.threads.compute(kernel);
+        } else {
+            for (p, panel) in panels.into_iter().enumerate() {
+                let values = s.run(Tile::<O, R, 1> { x, panels: [panel], operation: PhantomData });
                 for (part, values) in tile[row..].iter_mut().zip(&values) {
-                    put(part, column, values.as_flattened());
+                    put(part, column + p * ROWS, values.as_flattened());
                 }
             }
         }
-    });
+    }
 }

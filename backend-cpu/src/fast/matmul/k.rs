@@ -1,163 +1,224 @@
 //! Super-blocks of eight runs: `Q2_K`, `Q3_K`, `Q4_K`, `Q5_K`, `Q6_K`, `IQ4_XS`.
 
-use super::super::blocks::{LEVELS, iq4_xs_scale, packed_6_bits, q3_scales};
-use super::super::simd::{Simd, eight};
-use super::format::{Codes, Factors, Format, ONES, ROWS, field, halves};
+use super::super::blocks::LEVELS;
+use super::super::simd::{Rows16, Simd};
+use super::format::{Factors, Format, half, joined, levels, nibbles, plane, two_halves};
+use super::run::{ByHalves, Shifted, ShiftedByHalves, Signed};
+
+/// Where the bits of run `i` of 2, 4 or 8 are that share their bytes.
+#[inline(always)]
+fn shift(run: usize, sharing: u32) -> u32 {
+    let place = u32::try_from(run).unwrap_or(0) % sharing;
+    place * (8 / sharing)
+}
+
+/// Byte `index` of the four in each i32.
+#[inline(always)]
+fn byte<S: Simd>(s: S, words: &[S::W], index: usize, shift: u32, mask: u32) -> S::W {
+    let place = u32::try_from(index % 4).unwrap_or(0);
+    s.word_field16(words[index / 4], 8 * place + shift, mask)
+}
 
 pub struct Q2K;
 
 impl Format<84, 8> for Q2K {
-    const CODES: Codes = Codes::Unsigned;
-    const PARTS: bool = true;
-    const OFFSETS: bool = true;
+    type Operation = ShiftedByHalves;
+    /// Scale, offset, and a byte for each half of a run.
+    type Header<S: Simd> = (S::G, S::G, [S::W; 4]);
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 84], run: usize) -> S::I {
-        s.field(s.bytes(field(block, 16 + 32 * (run / 4))), SHIFTS[run % 4], 3)
+    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
+        let [scale, minimum] = two_halves(s, s.words(rows, at + 80));
+        (scale, s.mul16(minimum, s.splat16(-1.0)), s.quads(rows, at))
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 84]; ROWS]) -> [Factors<S>; 8] {
-        let (scale, minimum) = (halves(s, blocks, 80), halves(s, blocks, 82));
-        let offset = s.sub(s.splat(0.0), minimum);
-        eight!(run => Factors {
-            scale,
-            parts: eight!(r => [blocks[r][2 * run], blocks[r][2 * run + 1]].map(|byte| i16::from(byte & 15))),
-            offset,
-            minimums: eight!(r => [blocks[r][2 * run], blocks[r][2 * run + 1]].map(|byte| i16::from(byte >> 4))),
-        })
+    fn factors<S: Simd>(s: S, (scale, offset, bytes): &Self::Header<S>, run: usize) -> Factors<S> {
+        let [first, second] = [2 * run, 2 * run + 1];
+        Factors {
+            scale: *scale,
+            parts: [byte(s, bytes, first, 0, 15), byte(s, bytes, second, 0, 15)],
+            offset: *offset,
+            minimums: [byte(s, bytes, first, 4, 15), byte(s, bytes, second, 4, 15)],
+        }
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
+        plane(s, rows, at + 16 + 32 * (run / 4), shift(run, 4), 3)
     }
 }
-
-/// Where the two bits of run `i` of four are.
-const SHIFTS: [i32; 4] = [0, 2, 4, 6];
-
-/// Where the bit of run `i` of eight is.
-const BITS: [i32; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
-
-/// Where the four bits of run `i` of two are.
-const HALVES: [i32; 2] = [0, 4];
 
 pub struct Q3K;
 
 impl Format<110, 8> for Q3K {
-    const CODES: Codes = Codes::Biased(2);
-    const PARTS: bool = true;
-    const OFFSETS: bool = false;
+    type Operation = ByHalves<4>;
+    /// Scale; low bits of the parts; high bits.
+    type Header<S: Simd> = (S::G, [S::W; 2], S::W);
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 110], run: usize) -> S::I {
-        let low = s.field(s.bytes(field(block, 32 + 32 * (run / 4))), SHIFTS[run % 4], 3);
-        let high = s.field(s.bytes(field(block, 0)), BITS[run], 1);
-        s.or(low, s.shift_ints(high, 2))
+    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
+        let low = [s.words(rows, at + 96), s.words(rows, at + 100)];
+        let scale = s.halves16(s.word_field16(s.words(rows, at + 106), 16, 0xffff));
+        (scale, low, s.words(rows, at + 104))
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 110]; ROWS]) -> [Factors<S>; 8] {
-        let scale = halves(s, blocks, 108);
-        let scales = eight!(r => q3_scales(field(blocks[r], 96)).map(i16::from));
-        eight!(run => Factors {
-            parts: eight!(r => [scales[r][2 * run], scales[r][2 * run + 1]]),
-            ..Factors::plain(s, scale)
-        })
+    fn factors<S: Simd>(s: S, (scale, low, high): &Self::Header<S>, run: usize) -> Factors<S> {
+        Factors {
+            parts: [q3_part(s, low, *high, 2 * run), q3_part(s, low, *high, 2 * run + 1)],
+            ..Factors::plain(s, *scale)
+        }
     }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
+        let low = plane(s, rows, at + 32 + 32 * (run / 4), shift(run, 4), 3);
+        joined(s, low, plane(s, rows, at, shift(run, 8), 1), 2)
+    }
+}
+
+/// Integer factor `j` of a `Q3_K` block: four bits of one byte, two of another, less 32.
+#[inline(always)]
+fn q3_part<S: Simd>(s: S, low: &[S::W; 2], high: S::W, j: usize) -> S::W {
+    let low = byte(s, low, j % 8, shift(j / 8, 2), 15);
+    let high = byte(s, &[high], j % 4, shift(j / 4, 4), 3);
+    s.add_ints16(s.or_shifted16(low, high, 4), s.splat_int16(-32))
 }
 
 pub struct Q4K;
 
 impl Format<144, 8> for Q4K {
-    const CODES: Codes = Codes::Unsigned;
-    const PARTS: bool = false;
-    const OFFSETS: bool = true;
+    type Operation = Shifted;
+    type Header<S: Simd> = Packed<S>;
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 144], run: usize) -> S::I {
-        s.field(s.bytes(field(block, 16 + 32 * (run / 2))), HALVES[run % 2], 15)
+    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Packed<S> {
+        Packed::of(s, rows, at)
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 144]; ROWS]) -> [Factors<S>; 8] {
-        with_minimums(s, blocks)
+    fn factors<S: Simd>(s: S, header: &Packed<S>, run: usize) -> Factors<S> {
+        header.factors(s, run)
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
+        plane(s, rows, at + 16 + 32 * (run / 2), shift(run, 2), 15)
     }
 }
 
 pub struct Q5K;
 
 impl Format<176, 8> for Q5K {
-    const CODES: Codes = Codes::Unsigned;
-    const PARTS: bool = false;
-    const OFFSETS: bool = true;
+    type Operation = Shifted;
+    type Header<S: Simd> = Packed<S>;
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 176], run: usize) -> S::I {
-        let low = s.field(s.bytes(field(block, 48 + 32 * (run / 2))), HALVES[run % 2], 15);
-        let high = s.field(s.bytes(field(block, 16)), BITS[run], 1);
-        s.or(low, s.shift_ints(high, 4))
+    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Packed<S> {
+        Packed::of(s, rows, at)
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 176]; ROWS]) -> [Factors<S>; 8] {
-        with_minimums(s, blocks)
+    fn factors<S: Simd>(s: S, header: &Packed<S>, run: usize) -> Factors<S> {
+        header.factors(s, run)
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
+        let low = plane(s, rows, at + 48 + 32 * (run / 2), shift(run, 2), 15);
+        joined(s, low, plane(s, rows, at + 16, shift(run, 8), 1), 4)
     }
 }
 
-/// The factors of `Q4_K` and `Q5_K`. The products of 11 and 6 bits are exact.
-#[inline(always)]
-fn with_minimums<S: Simd, const BYTES: usize>(s: S, blocks: [&[u8; BYTES]; ROWS]) -> [Factors<S>; 8] {
-    let (d, minimum) = (halves(s, blocks, 0), halves(s, blocks, 2));
-    let offset = s.sub(s.splat(0.0), minimum);
-    let packed = eight!(r => packed_6_bits(field(blocks[r], 4)));
-    eight!(run => Factors {
-        scale: s.mul(d, s.load(&eight!(r => f32::from(packed[r][0][run])))),
-        parts: ONES,
-        offset: s.mul(offset, s.load(&eight!(r => f32::from(packed[r][1][run])))),
-        minimums: ONES,
-    })
+/// The header of `Q4_K` and `Q5_K`: a scale and a minimum, and for each run an integer of 6 bits on each.
+#[derive(Clone, Copy)]
+pub struct Packed<S: Simd> {
+    scale: S::G,
+    offset: S::G,
+    /// Of four runs, of the other four.
+    scales: [S::W; 2],
+    minimums: [S::W; 2],
+}
+
+impl<S: Simd> Packed<S> {
+    /// The first 16 bytes: two f16, then three words with the integers of four runs in their bytes, or parts of them.
+    #[inline(always)]
+    fn of(s: S, rows: Rows16<'_>, at: usize) -> Self {
+        let [floats, first, second, third] = s.quads(rows, at);
+        let [scale, minimum] = two_halves(s, floats);
+        // The low four bits of the other runs are in the third word, the high two on top of the first runs' six.
+        let (low, high) = (s.field16(third, 0, 15), s.field16(third, 4, 15));
+        Packed {
+            scale,
+            offset: s.mul16(minimum, s.splat16(-1.0)),
+            scales: [s.field16(first, 0, 63), s.or_shifted16(low, s.field16(first, 6, 3), 4)],
+            minimums: [s.field16(second, 0, 63), s.or_shifted16(high, s.field16(second, 6, 3), 4)],
+        }
+    }
+
+    /// The factors of run `run`. The products of 11 and 6 bits are exact.
+    #[inline(always)]
+    fn factors(&self, s: S, run: usize) -> Factors<S> {
+        let scale = s.floats16(byte(s, &self.scales, run, 0, 255));
+        let minimum = s.floats16(byte(s, &self.minimums, run, 0, 255));
+        Factors::with_offset(s, s.mul16(self.scale, scale), s.mul16(self.offset, minimum))
+    }
 }
 
 pub struct Q6K;
 
 impl Format<210, 8> for Q6K {
-    const CODES: Codes = Codes::Biased(5);
-    const PARTS: bool = true;
-    const OFFSETS: bool = false;
+    type Operation = ByHalves<32>;
+    /// Scale, and an integer factor for each half of a run.
+    type Header<S: Simd> = (S::G, [S::W; 4]);
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 210], run: usize) -> S::I {
-        let (half, g) = (run / 4, run % 4);
-        let low = s.field(s.bytes(field(block, 64 * half + 32 * (g % 2))), HALVES[g / 2], 15);
-        let high = s.field(s.bytes(field(block, 128 + 32 * half)), SHIFTS[g], 3);
-        s.or(low, s.shift_ints(high, 4))
+    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
+        let scale = s.halves16(s.word_field16(s.words(rows, at + 206), 16, 0xffff));
+        (scale, s.quads(rows, at + 192))
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 210]; ROWS]) -> [Factors<S>; 8] {
-        let scale = halves(s, blocks, 208);
-        eight!(run => Factors {
-            parts: eight!(r => [blocks[r][192 + 2 * run], blocks[r][193 + 2 * run]].map(|b| i16::from(b.cast_signed()))),
-            ..Factors::plain(s, scale)
-        })
+    fn factors<S: Simd>(s: S, (scale, bytes): &Self::Header<S>, run: usize) -> Factors<S> {
+        let index = if run.is_multiple_of(2) { 0 } else { 2 };
+        let word = bytes[run / 2];
+        Factors {
+            parts: [s.signed_byte16(word, index), s.signed_byte16(word, index + 1)],
+            ..Factors::plain(s, *scale)
+        }
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
+        let (half, g) = (run / 4, run % 4);
+        let low = plane(s, rows, at + 64 * half + 32 * (g % 2), shift(g / 2, 2), 15);
+        joined(s, low, plane(s, rows, at + 128 + 32 * half, shift(g, 4), 3), 4)
     }
 }
 
 pub struct Iq4Xs;
 
 impl Format<136, 8> for Iq4Xs {
-    const CODES: Codes = Codes::Signed;
-    const PARTS: bool = false;
-    const OFFSETS: bool = false;
+    type Operation = Signed;
+    /// Scale; for each run, two high bits of its integer in the upper half of a word and four low bits in the next.
+    type Header<S: Simd> = (S::G, [S::W; 2]);
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 136], run: usize) -> S::I {
-        s.look_up(&LEVELS, s.nibbles(field(block, 8 + 16 * run)))
+    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
+        (half(s, rows, at), [s.words(rows, at), s.words(rows, at + 4)])
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 136]; ROWS]) -> [Factors<S>; 8] {
-        let d = halves(s, blocks, 0);
-        eight!(run => {
-            let scales = s.load(&eight!(r => f32::from(iq4_xs_scale(blocks[r], run))));
-            Factors::plain(s, s.mul(d, scales))
-        })
+    fn factors<S: Simd>(s: S, (scale, [high, low]): &Self::Header<S>, run: usize) -> Factors<S> {
+        let run = u32::try_from(run).unwrap_or(0);
+        let (high, low) = (s.word_field16(*high, 16 + 2 * run, 3), s.word_field16(*low, 4 * run, 15));
+        let integer = s.add_ints16(s.or_shifted16(low, high, 4), s.splat_int16(-32));
+        Factors::plain(s, s.mul16(*scale, s.floats16(integer)))
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
+        levels(s, nibbles(s, rows, at + 8 + 16 * run), &LEVELS)
     }
 }

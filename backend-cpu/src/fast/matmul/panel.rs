@@ -1,96 +1,97 @@
-//! Weights unpacked for many rows of activations: eight rows side by side, their codes widened to i16.
+//! Weights unpacked for many rows of activations: sixteen rows side by side.
 
 use std::marker::PhantomData;
 
-use super::super::simd::{Kernel, Simd, eight};
-use super::format::{Codes, Format, Pairs, ROWS};
+use super::super::simd::{Kernel, Rows16, Simd};
+use super::format::{Factors, Format, Offsets, ROWS};
+use super::run::{Operation, prepared};
 
-/// [`ROWS`] rows of weights, unpacked.
+/// [`ROWS`] rows of weights, unpacked. Each list has an entry for each run of 32 weights, or none where the format has no such thing.
 #[derive(Default)]
 pub struct Panel {
-    /// Runs of the rows.
-    pub runs: Vec<Run>,
+    /// For each four neighbouring weights, the codes of all rows.
+    codes: Vec<[[u8; 4 * ROWS]; 8]>,
+    scales: Vec<[f32; ROWS]>,
+    parts: Vec<[[i32; ROWS]; 2]>,
+    offsets: Vec<[f32; ROWS]>,
+    minimums: Vec<[[i32; ROWS]; 2]>,
 }
 
-/// A run of 32 weights of each row.
-#[derive(Clone, Copy)]
-pub struct Run {
-    /// `(code − bias)·part`: for each two neighbouring weights, those of all rows.
-    pub weights: [[i16; 2 * ROWS]; 16],
-    /// Factor on the weights, for each row.
-    pub scale: [f32; ROWS],
-    /// Integers to be added for each half of the run.
-    pub minimums: Pairs,
-    /// Factor on these.
-    pub offset: [f32; ROWS],
+impl Panel {
+    /// Codes of run `i`.
+    #[inline(always)]
+    pub fn codes(&self, i: usize) -> &[[u8; 4 * ROWS]; 8] {
+        &self.codes[i]
+    }
+
+    /// Factors of run `i`.
+    #[inline(always)]
+    pub fn factors<S: Simd, O: Operation>(&self, s: S, i: usize) -> Factors<S> {
+        let mut factors = Factors::plain(s, s.load16(&self.scales[i]));
+        if O::PARTS {
+            let [low, high] = &self.parts[i];
+            factors.parts = [s.ints16(low), s.ints16(high)];
+        }
+        if O::OFFSETS != Offsets::None {
+            factors.offset = s.load16(&self.offsets[i]);
+        }
+        if O::OFFSETS == Offsets::Halves {
+            let [low, high] = &self.minimums[i];
+            factors.minimums = [s.ints16(low), s.ints16(high)];
+        }
+        factors
+    }
+
+    fn clear(&mut self) {
+        self.codes.clear();
+        self.scales.clear();
+        self.parts.clear();
+        self.offsets.clear();
+        self.minimums.clear();
+    }
+
+    #[inline(always)]
+    fn push<S: Simd, O: Operation>(&mut self, s: S, codes: [S::W; 8], factors: &Factors<S>) {
+        let mut bytes = [[0; 4 * ROWS]; 8];
+        for (bytes, codes) in bytes.iter_mut().zip(codes) {
+            *bytes = s.byte_array16(codes);
+        }
+        self.codes.push(bytes);
+        self.scales.push(s.array16(factors.scale));
+        if O::PARTS {
+            self.parts.push([s.int_array16(factors.parts[0]), s.int_array16(factors.parts[1])]);
+        }
+        if O::OFFSETS != Offsets::None {
+            self.offsets.push(s.array16(factors.offset));
+        }
+        if O::OFFSETS == Offsets::Halves {
+            self.minimums.push([s.int_array16(factors.minimums[0]), s.int_array16(factors.minimums[1])]);
+        }
+    }
 }
 
 /// Unpacks [`ROWS`] rows of weights of format `F` into `to`.
 pub struct Unpack<'a, F, const BYTES: usize, const RUNS: usize> {
-    rows: [&'a [u8]; ROWS],
-    to: &'a mut Panel,
-    format: PhantomData<F>,
+    pub rows: Rows16<'a>,
+    pub to: &'a mut Panel,
+    pub format: PhantomData<F>,
 }
 
-impl<'a, F, const BYTES: usize, const RUNS: usize> Unpack<'a, F, BYTES, RUNS> {
-    /// The rows are of one length.
-    pub fn new(rows: [&'a [u8]; ROWS], to: &'a mut Panel) -> Self {
-        Unpack { rows, to, format: PhantomData }
-    }
-}
-
-impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel for Unpack<'_, F, BYTES, RUNS> {
+impl<F, const BYTES: usize, const RUNS: usize> Kernel for Unpack<'_, F, BYTES, RUNS>
+where
+    F: Format<BYTES, RUNS>,
+{
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let rows = eight!(r => self.rows[r].as_chunks::<BYTES>().0);
-        self.to.runs.clear();
-        for (i, first) in rows[0].iter().enumerate() {
-            let blocks = eight!(r => if r == 0 { first } else { &rows[r][i] });
-            for (run, factors) in F::factors(s, blocks).iter().enumerate() {
-                let mut unpacked = Run {
-                    weights: [[0; 2 * ROWS]; 16],
-                    scale: s.array(factors.scale),
-                    minimums: factors.minimums,
-                    offset: s.array(factors.offset),
-                };
-                let wide = widened::<F, S, BYTES, RUNS>(s, blocks, run, &factors.parts);
-                for (half, columns) in wide.into_iter().zip(unpacked.weights.as_chunks_mut::<8>().0) {
-                    for (column, to) in s.transpose(half).into_iter().zip(columns) {
-                        *to = s.short_array(column);
-                    }
-                }
-                self.to.runs.push(unpacked);
+        self.to.clear();
+        for at in (0..self.rows.len()).step_by(BYTES) {
+            let header = F::header(s, self.rows, at);
+            for run in 0..RUNS {
+                let codes = prepared::<S, F::Operation>(s, F::codes(s, self.rows, at, run));
+                self.to.push::<S, F::Operation>(s, codes, &F::factors(s, &header, run));
             }
         }
     }
-}
-
-/// `(code − bias)·part` of a run, each half of it row by row.
-#[inline(always)]
-fn widened<F: Format<BYTES, RUNS>, S: Simd, const BYTES: usize, const RUNS: usize>(
-    s: S,
-    blocks: [&[u8; BYTES]; ROWS],
-    run: usize,
-    parts: &Pairs,
-) -> [[S::I; ROWS]; 2] {
-    let mut wide = [[s.splat_int(0); ROWS]; 2];
-    for (row, block) in blocks.into_iter().enumerate() {
-        let codes = F::codes(s, block, run);
-        let halves = match F::CODES {
-            Codes::Signed => s.widen_signed(codes),
-            Codes::Unsigned => s.widen_unsigned(codes),
-            Codes::Biased(power) => {
-                let bias = s.splat_halves(1 << power, 1 << power);
-                let [low, high] = s.widen_unsigned(codes);
-                [s.sub_shorts(low, bias), s.sub_shorts(high, bias)]
-            }
-        };
-        for (half, codes) in halves.into_iter().enumerate() {
-            let part = parts[row][half];
-            wide[half][row] = if F::PARTS { s.mul_shorts(codes, s.splat_halves(part, part)) } else { codes };
-        }
-    }
-    wide
 }

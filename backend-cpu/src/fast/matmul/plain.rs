@@ -1,131 +1,85 @@
 //! Blocks of one run: `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1`, `Q8_0`, `IQ4_NL`, `MXFP4`.
 
 use super::super::blocks::{DOUBLED_E2M1, LEVELS, half_scale};
-use super::super::simd::{Simd, eight};
-use super::format::{Codes, Factors, Format, ROWS, field, halves};
+use super::super::simd::{Rows16, Simd};
+use super::format::{Factors, Format, bytes, half, levels, nibbles, two_halves};
+use super::run::{Shifted, Signed, Unsigned};
 
-pub struct Q4_0;
+/// A format of one run whose header is its factors.
+macro_rules! format {
+    (
+        $name:ident, $bytes:literal, $operation:ty,
+        |$s:ident, $rows:ident, $at:ident| factors $factors:expr, codes $run:expr
+    ) => {
+        pub struct $name;
 
-impl Format<18, 1> for Q4_0 {
-    const CODES: Codes = Codes::Biased(3);
-    const PARTS: bool = false;
-    const OFFSETS: bool = false;
+        impl Format<$bytes, 1> for $name {
+            type Operation = $operation;
+            type Header<S: Simd> = Factors<S>;
 
-    #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 18], _: usize) -> S::I {
-        s.nibbles(field(block, 2))
-    }
+            #[inline(always)]
+            fn header<S: Simd>($s: S, $rows: Rows16<'_>, $at: usize) -> Factors<S> {
+                $factors
+            }
 
-    #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 18]; ROWS]) -> [Factors<S>; 1] {
-        [Factors::plain(s, halves(s, blocks, 0))]
-    }
+            #[inline(always)]
+            fn factors<S: Simd>(_: S, header: &Factors<S>, _: usize) -> Factors<S> {
+                *header
+            }
+
+            #[inline(always)]
+            fn codes<S: Simd>($s: S, $rows: Rows16<'_>, $at: usize, _: usize) -> [S::W; 8] {
+                $run
+            }
+        }
+    };
 }
 
-pub struct Q4_1;
+format!(Q4_0, 18, Unsigned<8>, |s, rows, at|
+    factors Factors::plain(s, half(s, rows, at)),
+    codes nibbles(s, rows, at + 2));
 
-impl Format<20, 1> for Q4_1 {
-    const CODES: Codes = Codes::Unsigned;
-    const PARTS: bool = false;
-    const OFFSETS: bool = true;
+format!(Q4_1, 20, Shifted, |s, rows, at|
+    factors scale_and_offset(s, rows, at),
+    codes nibbles(s, rows, at + 4));
 
-    #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 20], _: usize) -> S::I {
-        s.nibbles(field(block, 4))
-    }
+format!(Q5_0, 22, Unsigned<16>, |s, rows, at|
+    factors Factors::plain(s, half(s, rows, at)),
+    codes with_fifth_bits(s, rows, at + 2));
 
-    #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 20]; ROWS]) -> [Factors<S>; 1] {
-        [Factors { offset: halves(s, blocks, 2), ..Factors::plain(s, halves(s, blocks, 0)) }]
-    }
+format!(Q5_1, 24, Shifted, |s, rows, at|
+    factors scale_and_offset(s, rows, at),
+    codes with_fifth_bits(s, rows, at + 4));
+
+format!(Q8_0, 34, Signed, |s, rows, at|
+    factors Factors::plain(s, half(s, rows, at)),
+    codes bytes(s, rows, at + 2));
+
+format!(Iq4Nl, 18, Signed, |s, rows, at|
+    factors Factors::plain(s, half(s, rows, at)),
+    codes levels(s, nibbles(s, rows, at + 2), &LEVELS));
+
+format!(Mxfp4, 17, Signed, |s, rows, at|
+    factors {
+        let exponents = s.int_array16(s.words(rows, at));
+        Factors::plain(s, s.load16(&exponents.map(|word| half_scale(word.to_le_bytes()[0]))))
+    },
+    codes levels(s, nibbles(s, rows, at + 1), &DOUBLED_E2M1));
+
+/// Two f16: scale and offset.
+#[inline(always)]
+fn scale_and_offset<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Factors<S> {
+    let [scale, offset] = two_halves(s, s.words(rows, at));
+    Factors::with_offset(s, scale, offset)
 }
 
-pub struct Q5_0;
-
-impl Format<22, 1> for Q5_0 {
-    const CODES: Codes = Codes::Biased(4);
-    const PARTS: bool = false;
-    const OFFSETS: bool = false;
-
-    #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 22], _: usize) -> S::I {
-        s.or(s.nibbles(field(block, 6)), s.bits(u32::from_le_bytes(*field(block, 2)), 16))
+/// Codes of five bits: 32 bits, the highest of each, then the others by nibbles.
+#[inline(always)]
+fn with_fifth_bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> [S::W; 8] {
+    let bits = s.words(rows, at);
+    let mut codes = nibbles(s, rows, at + 4);
+    for (quad, code) in (0..).zip(&mut codes) {
+        *code = s.or_shifted16(*code, s.bits16(bits, quad, 16), 0);
     }
-
-    #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 22]; ROWS]) -> [Factors<S>; 1] {
-        [Factors::plain(s, halves(s, blocks, 0))]
-    }
-}
-
-pub struct Q5_1;
-
-impl Format<24, 1> for Q5_1 {
-    const CODES: Codes = Codes::Unsigned;
-    const PARTS: bool = false;
-    const OFFSETS: bool = true;
-
-    #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 24], _: usize) -> S::I {
-        s.or(s.nibbles(field(block, 8)), s.bits(u32::from_le_bytes(*field(block, 4)), 16))
-    }
-
-    #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 24]; ROWS]) -> [Factors<S>; 1] {
-        [Factors { offset: halves(s, blocks, 2), ..Factors::plain(s, halves(s, blocks, 0)) }]
-    }
-}
-
-pub struct Q8_0;
-
-impl Format<34, 1> for Q8_0 {
-    const CODES: Codes = Codes::Signed;
-    const PARTS: bool = false;
-    const OFFSETS: bool = false;
-
-    #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 34], _: usize) -> S::I {
-        s.bytes(field(block, 2))
-    }
-
-    #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 34]; ROWS]) -> [Factors<S>; 1] {
-        [Factors::plain(s, halves(s, blocks, 0))]
-    }
-}
-
-pub struct Iq4Nl;
-
-impl Format<18, 1> for Iq4Nl {
-    const CODES: Codes = Codes::Signed;
-    const PARTS: bool = false;
-    const OFFSETS: bool = false;
-
-    #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 18], _: usize) -> S::I {
-        s.look_up(&LEVELS, s.nibbles(field(block, 2)))
-    }
-
-    #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 18]; ROWS]) -> [Factors<S>; 1] {
-        [Factors::plain(s, halves(s, blocks, 0))]
-    }
-}
-
-pub struct Mxfp4;
-
-impl Format<17, 1> for Mxfp4 {
-    const CODES: Codes = Codes::Signed;
-    const PARTS: bool = false;
-    const OFFSETS: bool = false;
-
-    #[inline(always)]
-    fn codes<S: Simd>(s: S, block: &[u8; 17], _: usize) -> S::I {
-        s.look_up(&DOUBLED_E2M1, s.nibbles(field(block, 1)))
-    }
-
-    #[inline(always)]
-    fn factors<S: Simd>(s: S, blocks: [&[u8; 17]; ROWS]) -> [Factors<S>; 1] {
-        [Factors::plain(s, s.load(&eight!(r => half_scale(blocks[r][0]))))]
-    }
+    codes
 }

@@ -1,113 +1,68 @@
-//! Few rows of activations: the packed weights are multiplied as they stream by, eight rows at a time.
+//! Few rows of activations: the packed weights are multiplied as they stream by, sixteen rows at a time.
 
 use std::marker::PhantomData;
 
-use super::super::simd::{Kernel, Simd, eight};
+use super::super::simd::{Kernel, Rows16, Simd};
 use super::activations::Block;
-use super::format::{Codes, Factors, Format, ROWS};
+use super::format::{Format, ROWS};
+use super::run::{Operation, add_run, dot, prepared, start};
 use super::{AHEAD, LINE};
 
-/// Products of one row of activations with [`ROWS`] rows of weights of format `F`.
-pub struct Products<'a, F, const BYTES: usize, const RUNS: usize> {
-    x: &'a [Block],
-    rows: [&'a [u8]; ROWS],
-    format: PhantomData<F>,
+/// Products of `R` rows of activations with [`ROWS`] rows of weights of format `F`.
+pub struct Products<'a, F, const BYTES: usize, const RUNS: usize, const R: usize> {
+    /// All as long as a row of weights.
+    pub x: [&'a [Block]; R],
+    pub rows: Rows16<'a>,
+    pub format: PhantomData<F>,
 }
 
-impl<'a, F, const BYTES: usize, const RUNS: usize> Products<'a, F, BYTES, RUNS> {
-    /// `x` and the rows of weights are of one length.
-    pub fn new(x: &'a [Block], rows: [&'a [u8]; ROWS]) -> Self {
-        Products { x, rows, format: PhantomData }
-    }
-}
-
-impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel for Products<'_, F, BYTES, RUNS> {
-    type Output = [f32; ROWS];
+impl<F, const BYTES: usize, const RUNS: usize, const R: usize> Kernel for Products<'_, F, BYTES, RUNS, R>
+where
+    F: Format<BYTES, RUNS>,
+{
+    type Output = [[f32; ROWS]; R];
 
     #[inline(always)]
-    fn run<S: Simd>(self, s: S) -> [f32; ROWS] {
-        let x = self.x.as_chunks::<RUNS>().0;
-        let rows = eight!(r => &self.rows[r].as_chunks::<BYTES>().0[..x.len()]);
-        let mut sum = s.splat(0.0);
-        for (i, x) in x.iter().enumerate() {
-            let blocks = eight!(r => &rows[r][i]);
+    fn run<S: Simd>(self, s: S) -> Self::Output {
+        let blocks = self.rows.len() / BYTES;
+        let x = self.x.map(|x| &x.as_chunks::<RUNS>().0[..blocks]);
+        let mut sums = [s.splat16(0.0); R];
+        for i in 0..blocks {
             for line in (0..ROWS * BYTES).step_by(LINE) {
-                s.prefetch(self.rows[0], AHEAD + i * ROWS * BYTES + line);
+                s.prefetch(self.rows.bytes(), AHEAD + i * ROWS * BYTES + line);
             }
-            let factors = F::factors(s, blocks);
-            for (run, (x, factors)) in x.iter().zip(&factors).enumerate() {
-                let codes = eight!(r => F::codes(s, blocks[r], run));
-                sum = add_run(
-                    s,
-                    sum,
-                    integers::<F, S, BYTES, RUNS>(s, codes, x, factors),
-                    x,
-                    factors,
-                    F::OFFSETS,
-                );
+            let header = F::header(s, self.rows, i * BYTES);
+            for run in 0..RUNS {
+                let factors = F::factors(s, &header, run);
+                let codes = prepared::<S, F::Operation>(s, F::codes(s, self.rows, i * BYTES, run));
+                for (sum, x) in sums.iter_mut().zip(x) {
+                    let x = &x[i][run];
+                    let products = products::<S, F::Operation>(s, codes, x, factors.parts);
+                    *sum = add_run::<S, F::Operation>(s, *sum, products, x, &factors);
+                }
             }
         }
-        s.array(sum)
+        let mut values = [[0.0; ROWS]; R];
+        for (values, sum) in values.iter_mut().zip(sums) {
+            *values = s.array16(sum);
+        }
+        values
     }
-}
-
-/// Adds to `sum` the products of a run of activations with one of weights: `products` is the sum of what belongs to the scale.
-///
-/// The one sequence of roundings that an output is made by, run after run, however its integers came about.
-#[inline(always)]
-pub fn add_run<S: Simd>(
-    s: S,
-    sum: S::F,
-    products: S::I,
-    x: &Block,
-    factors: &Factors<S>,
-    offsets: bool,
-) -> S::F {
-    let x_scale = s.splat(x.scale);
-    let sum = s.add(sum, s.mul(s.floats(products), s.mul(factors.scale, x_scale)));
-    if !offsets {
-        return sum;
-    }
-    let minimums = s.dot_shorts(pairs(s, &factors.minimums), sums(s, x));
-    s.add(sum, s.mul(s.floats(minimums), s.mul(factors.offset, x_scale)))
 }
 
 /// `Σ (code − bias)·part·x` of a run, for each row.
 #[inline(always)]
-fn integers<F: Format<BYTES, RUNS>, S: Simd, const BYTES: usize, const RUNS: usize>(
-    s: S,
-    codes: [S::I; ROWS],
-    x: &Block,
-    factors: &Factors<S>,
-) -> S::I {
-    let values = s.bytes(&x.bytes);
-    let ones = s.splat_halves(1, 1);
-    let products = eight!(r => {
-        let neighbours = match F::CODES {
-            Codes::Signed => s.dot_signed(codes[r], values),
-            Codes::Unsigned | Codes::Biased(_) => s.dot_unsigned(codes[r], values),
-        };
-        let [low, high] = factors.parts[r];
-        s.dot_shorts(neighbours, if F::PARTS { s.splat_halves(low, high) } else { ones })
-    });
-    let sum = s.sums(products);
-    match F::CODES {
-        Codes::Signed | Codes::Unsigned => sum,
-        Codes::Biased(power) => {
-            let excess = s.dot_shorts(pairs(s, &factors.parts), sums(s, x));
-            s.sub_ints(sum, s.shift_ints(excess, power))
+fn products<S: Simd, O: Operation>(s: S, codes: [S::W; 8], x: &Block, parts: [S::W; 2]) -> S::W {
+    let (low, high) = if O::PARTS { (x.sums[0], x.sums[1]) } else { (x.sums[0] + x.sums[1], 0) };
+    // Two sums, so that a product need not wait for the one before.
+    let mut halves = [start::<S, O>(s, low), start::<S, O>(s, high)];
+    for (half, sum) in halves.iter_mut().enumerate() {
+        for q in 4 * half..4 * half + 4 {
+            *sum = dot::<S, O>(s, *sum, codes[q], x.quads[q]);
         }
     }
-}
-
-/// The pairs of all rows as a vector.
-#[inline(always)]
-pub fn pairs<S: Simd>(s: S, pairs: &super::format::Pairs) -> S::I {
-    s.shorts(&bytemuck::must_cast(*pairs))
-}
-
-/// The sums of both halves of a block, for every row.
-#[inline(always)]
-fn sums<S: Simd>(s: S, x: &Block) -> S::I {
-    s.splat_int(bytemuck::must_cast(x.sums))
+    if O::PARTS {
+        halves = [s.mul_ints16(halves[0], parts[0]), s.mul_ints16(halves[1], parts[1])];
+    }
+    s.add_ints16(halves[0], halves[1])
 }

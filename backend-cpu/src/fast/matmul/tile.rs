@@ -1,61 +1,95 @@
-//! Many rows of activations: tiles of the output that stay in registers while the terms of their sums pass by.
+//! Many rows of activations with unpacked weights.
+
+use std::marker::PhantomData;
 
 use super::super::simd::{Kernel, Simd};
 use super::activations::Block;
-use super::format::{Factors, ROWS};
+use super::format::ROWS;
 use super::panel::Panel;
-use super::single::add_run;
+use super::run::{Operation, add_run, dot};
 
 /// Products of `R` rows of activations with `P` panels of weights.
-pub struct Tile<'a, const R: usize, const P: usize> {
+pub struct Tile<'a, O, const R: usize, const P: usize> {
     /// The activations.
     pub x: [&'a [Block]; R],
     /// The weights, of the same length.
     pub panels: [&'a Panel; P],
-    /// Whether the format has offsets.
-    pub offsets: bool,
+    pub operation: PhantomData<O>,
 }
 
-impl<const R: usize, const P: usize> Kernel for Tile<'_, R, P> {
+impl<O: Operation, const R: usize, const P: usize> Kernel for Tile<'_, O, R, P> {
     type Output = [[[f32; ROWS]; P]; R];
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> Self::Output {
         let runs = self.x[0].len();
-        let (x, panels) = (self.x.map(|x| &x[..runs]), self.panels.map(|panel| &panel.runs[..runs]));
-        let mut sums = [[s.splat(0.0); P]; R];
+        let x = self.x.map(|x| &x[..runs]);
+        let mut sums = [[s.splat16(0.0); P]; R];
         for i in 0..runs {
-            let mut products = [[s.splat_int(0); P]; R];
-            for pair in 0..16 {
-                let mut weights = [s.splat_int(0); P];
-                for (weights, panel) in weights.iter_mut().zip(panels) {
-                    *weights = s.shorts(&panel[i].weights[pair]);
-                }
-                for (products, x) in products.iter_mut().zip(x) {
-                    let [a, b] = x[i].shorts.as_chunks::<2>().0[pair];
-                    let x = s.splat_int(bytemuck::must_cast([a, b]));
-                    for (product, weights) in products.iter_mut().zip(weights) {
-                        *product = s.add_ints(*product, s.dot_shorts(x, weights));
-                    }
-                }
-            }
+            let products = if O::PARTS {
+                let halves = [Self::dots(s, x, self.panels, i, 0..4), Self::dots(s, x, self.panels, i, 4..8)];
+                Self::weighted(s, self.panels, i, halves)
+            } else {
+                Self::dots(s, x, self.panels, i, 0..8)
+            };
             for p in 0..P {
-                let run = &panels[p][i];
-                let factors = Factors {
-                    scale: s.load(&run.scale),
-                    parts: super::format::ONES,
-                    offset: s.load(&run.offset),
-                    minimums: run.minimums,
-                };
+                let factors = self.panels[p].factors::<S, O>(s, i);
                 for r in 0..R {
-                    sums[r][p] = add_run(s, sums[r][p], products[r][p], &x[r][i], &factors, self.offsets);
+                    sums[r][p] = add_run::<S, O>(s, sums[r][p], products[r][p], &x[r][i], &factors);
                 }
             }
         }
         let mut values = [[[0.0; ROWS]; P]; R];
         for (value, sum) in values.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
-            *value = s.array(*sum);
+            *value = s.array16(*sum);
         }
         values
+    }
+}
+
+impl<O: Operation, const R: usize, const P: usize> Tile<'_, O, R, P> {
+    /// Products of integers of run `i`, of the `quads` of its weights.
+    #[inline(always)]
+    fn dots<S: Simd>(
+        s: S,
+        x: [&[Block]; R],
+        panels: [&Panel; P],
+        i: usize,
+        quads: std::ops::Range<usize>,
+    ) -> [[S::W; P]; R] {
+        let mut products = [[s.splat_int16(0); P]; R];
+        for (products, x) in products.iter_mut().zip(x) {
+            *products = [s.splat_int16(x[i].starts[quads.start / 4]); P];
+        }
+        for q in quads {
+            let mut codes = [s.splat_int16(0); P];
+            for (codes, panel) in codes.iter_mut().zip(panels) {
+                *codes = s.bytes16(&panel.codes(i)[q]);
+            }
+            for (products, x) in products.iter_mut().zip(x) {
+                for (product, codes) in products.iter_mut().zip(codes) {
+                    *product = dot::<S, O>(s, *product, codes, x[i].quads[q]);
+                }
+            }
+        }
+        products
+    }
+
+    /// The products of both halves of run `i`, each times its integer factor, together.
+    #[inline(always)]
+    fn weighted<S: Simd>(
+        s: S,
+        panels: [&Panel; P],
+        i: usize,
+        [mut low, high]: [[[S::W; P]; R]; 2],
+    ) -> [[S::W; P]; R] {
+        for p in 0..P {
+            let parts = panels[p].factors::<S, O>(s, i).parts;
+            for (low, high) in low.iter_mut().zip(high) {
+                let high = s.mul_ints16(high[p], parts[1]);
+                low[p] = s.add_ints16(s.mul_ints16(low[p], parts[0]), high);
+            }
+        }
+        low
     }
 }

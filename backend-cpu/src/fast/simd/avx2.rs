@@ -1,4 +1,4 @@
-//! The vector operations by AVX2, FMA and F16C.
+//! The vector operations by AVX2, FMA and F16C. Sixteen lanes are two vectors.
 //!
 //! An [`Avx2`] can be had only from [`Avx2::detect`], and every method takes one: whoever calls it has the instructions.
 #![expect(unsafe_code, reason = "calls of functions that need the instructions, which the token proves")]
@@ -6,7 +6,9 @@
 #[allow(clippy::wildcard_imports, reason = "the intrinsics have a namespace of their own, `_mm`")]
 use std::arch::x86_64::*;
 
-use super::{Kernel, Simd};
+use super::rows16::Columns;
+use super::x86::{eight_lanes, operations};
+use super::{Kernel, Rows16, Simd, Wide};
 
 /// Proof that the machine has AVX2, FMA and F16C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,52 +24,27 @@ impl Avx2 {
     }
 }
 
-/// Methods of [`Simd`], each with a body that is compiled for the instructions.
-macro_rules! operations {
-    ($(fn $name:ident(self $(, $argument:ident: $type:ty)*) -> $result:ty $body:block)*) => {
-        $(
-            #[inline(always)]
-            fn $name(self $(, $argument: $type)*) -> $result {
-                #[inline]
-                #[target_feature(enable = "avx2,fma,f16c")]
-                fn with_instructions($($argument: $type),*) -> $result $body
-                // SAFETY: `self` was made by `detect`, so the machine has the instructions.
-                unsafe { with_instructions($($argument),*) }
-            }
-        )*
-    };
+impl Simd for Avx2 {
+    eight_lanes!("avx2,fma,f16c");
 }
 
-/// The 32 bytes of `x`.
+/// Two vectors: rows 0 to 7, rows 8 to 15.
+type Two = [__m256i; 2];
+
+/// 16 bytes of rows `r` and `r + 4`.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn vector(x: [u8; 32]) -> __m256i {
-    bytemuck::must_cast(x)
+fn pair(columns: Columns<'_, 16>, r: usize) -> __m256i {
+    let (low, high) = (bytemuck::must_cast(*columns.row(r)), bytemuck::must_cast(*columns.row(r + 4)));
+    _mm256_inserti128_si256::<1>(_mm256_castsi128_si256(low), high)
 }
 
-/// The sums of both 128-bit halves of four vectors: those of the low halves first.
+/// 16 bytes of eight rows from `first` on, by fours.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn sums_of_four(a: __m256i, b: __m256i, c: __m256i, d: __m256i) -> __m256i {
-    let ab = _mm256_add_epi32(_mm256_unpacklo_epi32(a, b), _mm256_unpackhi_epi32(a, b));
-    let cd = _mm256_add_epi32(_mm256_unpacklo_epi32(c, d), _mm256_unpackhi_epi32(c, d));
-    _mm256_add_epi32(_mm256_unpacklo_epi64(ab, cd), _mm256_unpackhi_epi64(ab, cd))
-}
-
-/// The same of floats: `(0+2)+(1+3)` of each half.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn totals_of_four(a: __m256, b: __m256, c: __m256, d: __m256) -> __m256 {
-    let ab = _mm256_castps_pd(_mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)));
-    let cd = _mm256_castps_pd(_mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d)));
-    let (even, odd) = (_mm256_unpacklo_pd(ab, cd), _mm256_unpackhi_pd(ab, cd));
-    _mm256_add_ps(_mm256_castpd_ps(even), _mm256_castpd_ps(odd))
-}
-
-/// The columns of four rows: columns 0 to 3 in the low halves, 4 to 7 in the high ones.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn columns_of_four(a: __m256i, b: __m256i, c: __m256i, d: __m256i) -> [__m256i; 4] {
+fn quads_of_eight(columns: Columns<'_, 16>, first: usize) -> [__m256i; 4] {
+    let (a, b) = (pair(columns, first), pair(columns, first + 1));
+    let (c, d) = (pair(columns, first + 2), pair(columns, first + 3));
     let (ab, cd) = (_mm256_unpacklo_epi32(a, b), _mm256_unpacklo_epi32(c, d));
     let (ab_high, cd_high) = (_mm256_unpackhi_epi32(a, b), _mm256_unpackhi_epi32(c, d));
     [
@@ -78,147 +55,144 @@ fn columns_of_four(a: __m256i, b: __m256i, c: __m256i, d: __m256i) -> [__m256i; 
     ]
 }
 
-impl Simd for Avx2 {
-    type F = __m256;
-    type I = __m256i;
+/// Four bytes of eight rows from `first` on.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn words_of_eight(columns: Columns<'_, 4>, first: usize) -> __m256i {
+    _mm256_setr_epi32(
+        i32::from_le_bytes(*columns.row(first)),
+        i32::from_le_bytes(*columns.row(first + 1)),
+        i32::from_le_bytes(*columns.row(first + 2)),
+        i32::from_le_bytes(*columns.row(first + 3)),
+        i32::from_le_bytes(*columns.row(first + 4)),
+        i32::from_le_bytes(*columns.row(first + 5)),
+        i32::from_le_bytes(*columns.row(first + 6)),
+        i32::from_le_bytes(*columns.row(first + 7)),
+    )
+}
 
-    #[inline(always)]
-    fn run<K: Kernel>(self, kernel: K) -> K::Output {
-        #[target_feature(enable = "avx2,fma,f16c")]
-        fn with_instructions<K: Kernel>(s: Avx2, kernel: K) -> K::Output {
-            kernel.run(s)
-        }
-        // SAFETY: `self` was made by `detect`, so the machine has the instructions.
-        unsafe { with_instructions(self, kernel) }
-    }
+/// Adds up neighbouring i16 and adds them to `sum`.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add_pairs(sum: __m256i, pairs: __m256i) -> __m256i {
+    _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)))
+}
 
-    #[inline(always)]
-    fn prefetch(self, bytes: &[u8], ahead: usize) {
-        let line = bytes.as_ptr().wrapping_add(ahead);
-        // SAFETY: a hint; it neither reads nor faults, whatever the address.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
-    }
+/// Byte `i` is `value` where bit `4·quad + i` of its i32 is set.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn bits(x: __m256i, quad: u32, value: u8) -> __m256i {
+    let own =
+        _mm256_setr_epi32(0, 0x0404_0404, 0x0808_0808, 0x0c0c_0c0c, 0, 0x0404_0404, 0x0808_0808, 0x0c0c_0c0c);
+    let which = _mm256_add_epi8(own, _mm256_set1_epi8((quad / 2).to_le_bytes()[0].cast_signed()));
+    let one = _mm256_set1_epi32(0x0804_0201 << (4 * (quad % 2)));
+    let set = _mm256_cmpeq_epi8(_mm256_and_si256(_mm256_shuffle_epi8(x, which), one), one);
+    _mm256_and_si256(set, _mm256_set1_epi8(value.cast_signed()))
+}
 
-    operations! {
-        fn splat(self, x: f32) -> __m256 { _mm256_set1_ps(x) }
-        fn load(self, x: &[f32; 8]) -> __m256 { bytemuck::must_cast(*x) }
-        fn load_bytes(self, x: &[u8; 32]) -> __m256 { bytemuck::must_cast(*x) }
-        fn halves(self, x: [u16; 8]) -> __m256 { _mm256_cvtph_ps(bytemuck::must_cast(x)) }
-        fn brain_halves(self, x: [u16; 8]) -> __m256 {
-            let wide = _mm256_cvtepu16_epi32(bytemuck::must_cast(x));
-            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(wide))
-        }
-        fn to_halves(self, x: __m256) -> [u16; 8] {
-            bytemuck::must_cast(_mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))
-        }
-        fn array(self, x: __m256) -> [f32; 8] { bytemuck::must_cast(x) }
-        fn add(self, a: __m256, b: __m256) -> __m256 { _mm256_add_ps(a, b) }
-        fn sub(self, a: __m256, b: __m256) -> __m256 { _mm256_sub_ps(a, b) }
-        fn mul(self, a: __m256, b: __m256) -> __m256 { _mm256_mul_ps(a, b) }
-        fn div(self, a: __m256, b: __m256) -> __m256 { _mm256_div_ps(a, b) }
-        fn mul_add(self, a: __m256, b: __m256, c: __m256) -> __m256 { _mm256_fmadd_ps(a, b, c) }
-        fn max(self, a: __m256, b: __m256) -> __m256 { _mm256_max_ps(a, b) }
-        fn min(self, a: __m256, b: __m256) -> __m256 { _mm256_min_ps(a, b) }
-        fn abs(self, a: __m256) -> __m256 {
-            _mm256_and_ps(a, _mm256_castsi256_ps(_mm256_set1_epi32(0x7fff_ffff)))
-        }
-        fn scale_by_power(self, x: __m256, n: __m256i) -> __m256 {
-            let exponent = _mm256_slli_epi32::<23>(n);
-            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(x), exponent))
-        }
-        fn zero_where_below(self, x: __m256, a: __m256, b: __m256) -> __m256 {
-            _mm256_andnot_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(a, b), x)
-        }
-        fn nearest(self, x: __m256) -> __m256i { _mm256_cvtps_epi32(x) }
-        fn floats(self, x: __m256i) -> __m256 { _mm256_cvtepi32_ps(x) }
-        fn total(self, x: __m256) -> f32 {
-            let two = _mm256_add_ps(x, _mm256_permute_ps::<0b00_00_11_10>(x));
-            let one = _mm256_add_ps(two, _mm256_movehdup_ps(two));
-            _mm_cvtss_f32(_mm_add_ss(_mm256_castps256_ps128(one), _mm256_extractf128_ps::<1>(one)))
-        }
-        fn totals(self, x: [__m256; 8]) -> __m256 {
-            let (low, high) = (totals_of_four(x[0], x[1], x[2], x[3]), totals_of_four(x[4], x[5], x[6], x[7]));
-            _mm256_add_ps(
-                _mm256_permute2f128_ps::<0x20>(low, high),
-                _mm256_permute2f128_ps::<0x31>(low, high),
-            )
-        }
+/// The low half of each i32, an f16, as f32.
+#[inline]
+#[target_feature(enable = "avx2,f16c")]
+fn low_halves(x: __m256i) -> __m256 {
+    let low = _mm256_and_si256(x, _mm256_set1_epi32(0xffff));
+    let packed = _mm256_permute4x64_epi64::<0b00_00_10_00>(_mm256_packus_epi32(low, low));
+    _mm256_cvtph_ps(_mm256_castsi256_si128(packed))
+}
 
-        fn bytes(self, x: &[u8; 32]) -> __m256i { vector(*x) }
-        fn shorts(self, x: &[i16; 16]) -> __m256i { bytemuck::must_cast(*x) }
-        fn splat_int(self, x: i32) -> __m256i { _mm256_set1_epi32(x) }
-        fn splat_halves(self, low: i16, high: i16) -> __m256i {
-            _mm256_setr_m128i(_mm_set1_epi16(low), _mm_set1_epi16(high))
+/// A count of bits, as shifts take it.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn count(shift: u32) -> __m128i {
+    _mm_cvtsi32_si128(shift.cast_signed())
+}
+
+impl Wide for Avx2 {
+    type G = [__m256; 2];
+    type W = Two;
+
+    const SPACIOUS: bool = false;
+    const BIAS: i32 = 0;
+
+    operations! { "avx2,fma,f16c";
+        fn quads(self, rows: Rows16<'_>, at: usize) -> [Two; 4] {
+            let columns = rows.columns::<16>(at);
+            let (low, high) = (quads_of_eight(columns, 0), quads_of_eight(columns, 8));
+            [[low[0], high[0]], [low[1], high[1]], [low[2], high[2]], [low[3], high[3]]]
         }
-        fn short_array(self, x: __m256i) -> [i16; 16] { bytemuck::must_cast(x) }
-        fn int_array(self, x: __m256i) -> [i32; 8] { bytemuck::must_cast(x) }
-        fn or(self, a: __m256i, b: __m256i) -> __m256i { _mm256_or_si256(a, b) }
-        fn field(self, x: __m256i, shift: i32, mask: u8) -> __m256i {
-            // Bits that come in from the neighbouring byte are masked off, for `mask` has at most 8 − `shift` bits.
+        fn words(self, rows: Rows16<'_>, at: usize) -> Two {
+            let columns = rows.columns::<4>(at);
+            [words_of_eight(columns, 0), words_of_eight(columns, 8)]
+        }
+        fn bytes16(self, x: &[u8; 64]) -> Two { bytemuck::must_cast(*x) }
+        fn byte_array16(self, x: Two) -> [u8; 64] { bytemuck::must_cast(x) }
+        fn ints16(self, x: &[i32; 16]) -> Two { bytemuck::must_cast(*x) }
+        fn int_array16(self, x: Two) -> [i32; 16] { bytemuck::must_cast(x) }
+        fn splat_int16(self, x: i32) -> Two { [_mm256_set1_epi32(x); 2] }
+        fn field16(self, x: Two, shift: u32, mask: u8) -> Two {
+            // Bits that come in from the neighbouring byte are masked off, for the mask has at most 8 − `shift` bits.
             let mask = _mm256_set1_epi8((mask & (0xff >> shift)).cast_signed());
-            _mm256_and_si256(_mm256_srl_epi16(x, _mm_cvtsi32_si128(shift)), mask)
-        }
-        fn nibbles(self, x: &[u8; 16]) -> __m256i {
-            let both = _mm256_broadcastsi128_si256(bytemuck::must_cast(*x));
-            let shifted = _mm256_srlv_epi64(both, _mm256_setr_epi64x(0, 0, 4, 4));
-            _mm256_and_si256(shifted, _mm256_set1_epi8(15))
-        }
-        fn bits(self, bits: u32, value: u8) -> __m256i {
-            let which = _mm256_setr_epi64x(
-                0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303,
-            );
-            let spread = _mm256_shuffle_epi8(_mm256_set1_epi32(bits.cast_signed()), which);
-            let one = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
-            let set = _mm256_cmpeq_epi8(_mm256_and_si256(spread, one), one);
-            _mm256_and_si256(set, _mm256_set1_epi8(value.cast_signed()))
-        }
-        fn look_up(self, table: &[i8; 16], x: __m256i) -> __m256i {
-            _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(bytemuck::must_cast(*table)), x)
-        }
-        fn dot_unsigned(self, a: __m256i, b: __m256i) -> __m256i { _mm256_maddubs_epi16(a, b) }
-        fn dot_signed(self, a: __m256i, b: __m256i) -> __m256i {
-            _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a))
-        }
-        fn dot_shorts(self, a: __m256i, b: __m256i) -> __m256i { _mm256_madd_epi16(a, b) }
-        fn add_ints(self, a: __m256i, b: __m256i) -> __m256i { _mm256_add_epi32(a, b) }
-        fn sub_ints(self, a: __m256i, b: __m256i) -> __m256i { _mm256_sub_epi32(a, b) }
-        fn sub_shorts(self, a: __m256i, b: __m256i) -> __m256i { _mm256_sub_epi16(a, b) }
-        fn mul_shorts(self, a: __m256i, b: __m256i) -> __m256i { _mm256_mullo_epi16(a, b) }
-        fn shift_ints(self, a: __m256i, shift: i32) -> __m256i {
-            _mm256_sll_epi32(a, _mm_cvtsi32_si128(shift))
-        }
-        fn widen_unsigned(self, x: __m256i) -> [__m256i; 2] {
             [
-                _mm256_cvtepu8_epi16(_mm256_castsi256_si128(x)),
-                _mm256_cvtepu8_epi16(_mm256_extracti128_si256::<1>(x)),
+                _mm256_and_si256(_mm256_srl_epi16(x[0], count(shift)), mask),
+                _mm256_and_si256(_mm256_srl_epi16(x[1], count(shift)), mask),
             ]
         }
-        fn widen_signed(self, x: __m256i) -> [__m256i; 2] {
+        fn word_field16(self, x: Two, shift: u32, mask: u32) -> Two {
+            let mask = _mm256_set1_epi32(mask.cast_signed());
             [
-                _mm256_cvtepi8_epi16(_mm256_castsi256_si128(x)),
-                _mm256_cvtepi8_epi16(_mm256_extracti128_si256::<1>(x)),
+                _mm256_and_si256(_mm256_srl_epi32(x[0], count(shift)), mask),
+                _mm256_and_si256(_mm256_srl_epi32(x[1], count(shift)), mask),
             ]
         }
-        fn sums(self, x: [__m256i; 8]) -> __m256i {
-            let (low, high) = (sums_of_four(x[0], x[1], x[2], x[3]), sums_of_four(x[4], x[5], x[6], x[7]));
-            _mm256_add_epi32(
-                _mm256_permute2x128_si256::<0x20>(low, high),
-                _mm256_permute2x128_si256::<0x31>(low, high),
-            )
-        }
-        fn transpose(self, x: [__m256i; 8]) -> [__m256i; 8] {
-            let low = columns_of_four(x[0], x[1], x[2], x[3]);
-            let high = columns_of_four(x[4], x[5], x[6], x[7]);
+        fn signed_byte16(self, x: Two, index: u32) -> Two {
+            let up = count(24 - 8 * index);
             [
-                _mm256_permute2x128_si256::<0x20>(low[0], high[0]),
-                _mm256_permute2x128_si256::<0x20>(low[1], high[1]),
-                _mm256_permute2x128_si256::<0x20>(low[2], high[2]),
-                _mm256_permute2x128_si256::<0x20>(low[3], high[3]),
-                _mm256_permute2x128_si256::<0x31>(low[0], high[0]),
-                _mm256_permute2x128_si256::<0x31>(low[1], high[1]),
-                _mm256_permute2x128_si256::<0x31>(low[2], high[2]),
-                _mm256_permute2x128_si256::<0x31>(low[3], high[3]),
+                _mm256_srai_epi32::<24>(_mm256_sll_epi32(x[0], up)),
+                _mm256_srai_epi32::<24>(_mm256_sll_epi32(x[1], up)),
             ]
+        }
+        fn or_shifted16(self, a: Two, b: Two, shift: u32) -> Two {
+            [
+                _mm256_or_si256(a[0], _mm256_sll_epi16(b[0], count(shift))),
+                _mm256_or_si256(a[1], _mm256_sll_epi16(b[1], count(shift))),
+            ]
+        }
+        fn bits16(self, x: Two, quad: u32, value: u8) -> Two { [bits(x[0], quad, value), bits(x[1], quad, value)] }
+        fn look_up16(self, table: &[i8; 16], x: Two) -> Two {
+            let table = _mm256_broadcastsi128_si256(bytemuck::must_cast(*table));
+            [_mm256_shuffle_epi8(table, x[0]), _mm256_shuffle_epi8(table, x[1])]
+        }
+        fn biased16(self, x: Two) -> Two { x }
+        fn dot16(self, sum: Two, codes: Two, x: i32) -> Two {
+            let x = _mm256_set1_epi32(x);
+            [
+                add_pairs(sum[0], _mm256_maddubs_epi16(codes[0], x)),
+                add_pairs(sum[1], _mm256_maddubs_epi16(codes[1], x)),
+            ]
+        }
+        fn dot_biased16(self, sum: Two, codes: Two, x: i32) -> Two {
+            let x = _mm256_set1_epi32(x);
+            let [a, b] = codes;
+            [
+                add_pairs(sum[0], _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(x, a))),
+                add_pairs(sum[1], _mm256_maddubs_epi16(_mm256_abs_epi8(b), _mm256_sign_epi8(x, b))),
+            ]
+        }
+        fn add_ints16(self, a: Two, b: Two) -> Two {
+            [_mm256_add_epi32(a[0], b[0]), _mm256_add_epi32(a[1], b[1])]
+        }
+        fn mul_ints16(self, a: Two, b: Two) -> Two {
+            [_mm256_mullo_epi32(a[0], b[0]), _mm256_mullo_epi32(a[1], b[1])]
+        }
+        fn floats16(self, x: Two) -> [__m256; 2] { [_mm256_cvtepi32_ps(x[0]), _mm256_cvtepi32_ps(x[1])] }
+        fn halves16(self, x: Two) -> [__m256; 2] { [low_halves(x[0]), low_halves(x[1])] }
+        fn splat16(self, x: f32) -> [__m256; 2] { [_mm256_set1_ps(x); 2] }
+        fn load16(self, x: &[f32; 16]) -> [__m256; 2] { bytemuck::must_cast(*x) }
+        fn array16(self, x: [__m256; 2]) -> [f32; 16] { bytemuck::must_cast(x) }
+        fn mul16(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+            [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])]
+        }
+        fn mul_add16(self, a: [__m256; 2], b: [__m256; 2], c: [__m256; 2]) -> [__m256; 2] {
+            [_mm256_fmadd_ps(a[0], b[0], c[0]), _mm256_fmadd_ps(a[1], b[1], c[1])]
         }
     }
 }
