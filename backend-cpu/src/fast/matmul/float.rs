@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use kernels::DType;
 
 use super::super::blocks::decode_by_vectors;
+use super::super::rows::Rows;
 use super::super::simd::{Kernel, Simd, WIDTH};
 use super::{AHEAD, LINE, Product, put};
 
@@ -101,7 +102,12 @@ impl<W: Stored<BYTES>, const BYTES: usize, const R: usize, const C: usize> Kerne
             }
         }
         let mut values = [[0.0; C]; R];
-        for (value, sum) in values.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
+        let (eights, rest) = sums.as_flattened().as_chunks::<8>();
+        let (to_eights, to_rest) = values.as_flattened_mut().as_chunks_mut::<8>();
+        for (values, sums) in to_eights.iter_mut().zip(eights) {
+            *values = s.array(s.totals(*sums));
+        }
+        for (value, sum) in to_rest.iter_mut().zip(rest) {
             *value = s.total(*sum);
         }
         values
@@ -125,17 +131,11 @@ fn add_products<S: Simd, const R: usize, const C: usize>(
 /// Rows of activations from which on it pays to decode the weights first.
 const MANY: usize = 3;
 
-/// Rows of activations of a tile.
-const TILE_ROWS: usize = 3;
-
-/// Rows of weights of a tile.
-const TILE_COLUMNS: usize = 4;
-
 /// Rows of weights that are multiplied side by side with one row of activations.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Rows of weights that are decoded at a time: they stay near while the activations pass by.
-const DECODED: usize = 16;
+/// Rows of weights that are decoded at a time: they stay near while the activations pass by. A multiple of the columns of a tile.
+const DECODED: usize = 24;
 
 thread_local! {
     /// Rows of weights that this thread has decoded, one after the other.
@@ -177,28 +177,48 @@ pub fn decoded(product: &Product<'_>, out: Vec<&mut [u8]>) {
                     product.threads.compute(Decode { dtype: weight.dtype(), bytes: weight.bytes(row), to });
                 }
                 let mut tile: Vec<_> = tile.iter_mut().map(|part| &mut part[column..column + here]).collect();
-                multiply(product, weights, &mut tile);
+                product.threads.compute(Multiply { x: &product.x, k, weights, tile: &mut tile });
             }
         });
     });
 }
 
 /// Fills a tile, given the rows of weights of its columns.
-fn multiply(product: &Product<'_>, weights: &[f32], tile: &mut [&mut [f32]]) {
-    let k = product.k;
-    let last = tile.len() - 1;
-    let mut scratch = [const { Vec::new() }; TILE_ROWS];
-    for row in (0..tile.len()).step_by(TILE_ROWS) {
-        let mut rows = (row..).map(|row| row.min(last));
-        let x = scratch.each_mut().map(|scratch| product.x.read(rows.next().unwrap_or(last), scratch));
-        let columns = tile[row].len();
-        for column in (0..columns).step_by(TILE_COLUMNS) {
-            let at = |c: usize| (column + c).min(columns - 1) * k;
-            let weights = std::array::from_fn(|c| bytemuck::cast_slice(&weights[at(c)..at(c) + k]));
-            let values =
-                product.threads.compute(Dots::<Single, 32, TILE_ROWS, TILE_COLUMNS>::new(x, weights));
-            for (part, values) in tile[row..].iter_mut().zip(&values) {
-                put(part, column, values);
+struct Multiply<'a, 'b, 'c> {
+    x: &'a Rows<'a>,
+    k: usize,
+    weights: &'a [f32],
+    tile: &'b mut [&'c mut [f32]],
+}
+
+impl Kernel for Multiply<'_, '_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        // As many sums as there are registers for.
+        if S::SPACIOUS { self.by_tiles::<S, 4, 6>(s) } else { self.by_tiles::<S, 3, 4>(s) }
+    }
+}
+
+impl Multiply<'_, '_, '_> {
+    /// By tiles of `R` rows of activations and `C` rows of weights.
+    #[inline(always)]
+    fn by_tiles<S: Simd, const R: usize, const C: usize>(self, s: S) {
+        let Multiply { x, k, weights, tile } = self;
+        let last = tile.len() - 1;
+        let mut scratch = [const { Vec::new() }; R];
+        for row in (0..tile.len()).step_by(R) {
+            let mut rows = (row..).map(|row| row.min(last));
+            let x = scratch.each_mut().map(|scratch| x.read(rows.next().unwrap_or(last), scratch));
+            let columns = tile[row].len();
+            for column in (0..columns).step_by(C) {
+                let at = |c: usize| (column + c).min(columns - 1) * k;
+                let weights = std::array::from_fn(|c| bytemuck::cast_slice(&weights[at(c)..at(c) + k]));
+                let values = s.run(Dots::<Single, 32, R, C>::new(x, weights));
+                for (part, values) in tile[row..].iter_mut().zip(&values) {
+                    put(part, column, values);
+                }
             }
         }
     }

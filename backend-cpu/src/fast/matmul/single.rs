@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::super::simd::{Kernel, Rows16, Simd};
 use super::activations::Block;
 use super::format::{Format, ROWS};
-use super::run::{Operation, add_run, dot, prepared, start};
+use super::run::{Operation, add_run, dot, prepared};
 use super::{AHEAD, LINE};
 
 /// Products of `R` rows of activations with [`ROWS`] rows of weights of format `F`.
@@ -53,9 +53,8 @@ where
 /// `Σ (code − bias)·part·x` of a run, for each row.
 #[inline(always)]
 fn products<S: Simd, O: Operation>(s: S, codes: [S::W; 8], x: &Block, parts: [S::W; 2]) -> S::W {
-    let (low, high) = if O::PARTS { (x.sums[0], x.sums[1]) } else { (x.sums[0] + x.sums[1], 0) };
     // Two sums, so that a product need not wait for the one before.
-    let mut halves = [start::<S, O>(s, low), start::<S, O>(s, high)];
+    let mut halves = [s.splat_int16(x.starts[0]), s.splat_int16(x.starts[1])];
     for (half, sum) in halves.iter_mut().enumerate() {
         for q in 4 * half..4 * half + 4 {
             *sum = dot::<S, O>(s, *sum, codes[q], x.quads[q]);

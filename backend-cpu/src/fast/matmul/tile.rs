@@ -1,6 +1,8 @@
 //! Many rows of activations with unpacked weights.
 
+use std::hint::black_box;
 use std::marker::PhantomData;
+use std::ops::Range;
 
 use super::super::simd::{Kernel, Simd};
 use super::activations::Block;
@@ -23,14 +25,17 @@ impl<O: Operation, const R: usize, const P: usize> Kernel for Tile<'_, O, R, P> 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> Self::Output {
         let runs = self.x[0].len();
+        // A number that the compiler does not know: it would unroll the loop over a run and spill half of the sums.
+        let all = black_box(8).min(8);
         let x = self.x.map(|x| &x[..runs]);
         let mut sums = [[s.splat16(0.0); P]; R];
         for i in 0..runs {
             let products = if O::PARTS {
-                let halves = [Self::dots(s, x, self.panels, i, 0..4), Self::dots(s, x, self.panels, i, 4..8)];
+                let halves =
+                    [Self::dots(s, x, self.panels, i, 0..all / 2), Self::dots(s, x, self.panels, i, 4..all)];
                 Self::weighted(s, self.panels, i, halves)
             } else {
-                Self::dots(s, x, self.panels, i, 0..8)
+                Self::dots(s, x, self.panels, i, 0..all)
             };
             for p in 0..P {
                 let factors = self.panels[p].factors::<S, O>(s, i);
@@ -55,7 +60,7 @@ impl<O: Operation, const R: usize, const P: usize> Tile<'_, O, R, P> {
         x: [&[Block]; R],
         panels: [&Panel; P],
         i: usize,
-        quads: std::ops::Range<usize>,
+        quads: Range<usize>,
     ) -> [[S::W; P]; R] {
         let mut products = [[s.splat_int16(0); P]; R];
         for (products, x) in products.iter_mut().zip(x) {

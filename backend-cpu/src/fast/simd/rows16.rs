@@ -11,15 +11,43 @@ const ROWS: usize = 16;
 pub struct Rows16<'a> {
     /// From the first byte of the first row to the last byte of the last: `15·step + len` bytes.
     bytes: &'a [u8],
-    step: usize,
+    steps: Steps,
     len: usize,
+}
+
+/// Distances between rows. An address is one of two places, a distance times 1, 2, 4 or 8, and a constant: what an instruction can add up.
+#[derive(Clone, Copy)]
+struct Steps {
+    one: usize,
+    three: usize,
+    five: usize,
+    seven: usize,
+}
+
+impl Steps {
+    /// From the first row to row `r`, below 8.
+    #[inline(always)]
+    const fn to(self, r: usize) -> usize {
+        match r {
+            0 => 0,
+            1 => self.one,
+            2 => 2 * self.one,
+            3 => self.three,
+            4 => 4 * self.one,
+            5 => self.five,
+            6 => 2 * self.three,
+            _ => self.seven,
+        }
+    }
 }
 
 impl<'a> Rows16<'a> {
     /// The rows of `len` bytes that begin every `step` bytes in `bytes`. `None` where there are fewer than sixteen.
+    #[inline(never)]
     pub fn new(bytes: &'a [u8], step: usize, len: usize) -> Option<Self> {
         let bytes = bytes.get(..step.checked_mul(ROWS - 1)?.checked_add(len)?)?;
-        Some(Rows16 { bytes, step, len })
+        let steps = Steps { one: step, three: 3 * step, five: 5 * step, seven: 7 * step };
+        Some(Rows16 { bytes, steps, len })
     }
 
     /// Bytes of a row.
@@ -39,17 +67,28 @@ impl<'a> Rows16<'a> {
     /// Where a row does not have them.
     #[inline(always)]
     pub fn columns<const N: usize>(&self, at: usize) -> Columns<'a, N> {
-        assert!(N <= self.len && at <= self.len - N, "{N} bytes at {at} of a row of {}", self.len);
-        Columns { first: self.bytes.as_ptr().wrapping_add(at), step: self.step, of: PhantomData }
+        if N > self.len || at > self.len - N {
+            past_the_end(N, at, self.len);
+        }
+        let first = self.bytes.as_ptr().wrapping_add(at);
+        let halves = [first, first.wrapping_add(8 * self.steps.one)];
+        Columns { halves, steps: self.steps, of: PhantomData }
     }
+}
+
+/// Apart, so that the rows need not be in memory to be shown.
+#[cold]
+#[inline(never)]
+fn past_the_end(bytes: usize, at: usize, len: usize) -> ! {
+    panic!("{bytes} bytes at {at} of a row of {len}")
 }
 
 /// The same `N` bytes of sixteen rows.
 #[derive(Clone, Copy)]
 pub struct Columns<'a, const N: usize> {
-    /// Those of the first row; those of row `r` are `r·step` further on. All sixteen lie in what is borrowed.
-    first: *const u8,
-    step: usize,
+    /// Those of the first row and those of row 8; those of row `r` are `r` steps after the first. All sixteen lie in what is borrowed.
+    halves: [*const u8; 2],
+    steps: Steps,
     of: PhantomData<&'a [u8]>,
 }
 
@@ -62,9 +101,9 @@ impl<'a, const N: usize> Columns<'a, N> {
     #[inline(always)]
     pub fn row(&self, r: usize) -> &'a [u8; N] {
         assert!(r < ROWS, "row {r} of {ROWS}");
-        let bytes = self.first.wrapping_add(r * self.step).cast::<[u8; N]>();
-        // SAFETY: `Rows16::columns` has seen that `at + N <= len`, and `bytes` has `15·step + len` bytes; so the N bytes from
-        // `at + r·step` on are within it for r < 16, borrowed for 'a, and bytes have no alignment.
+        let bytes = self.halves[r / 8].wrapping_add(self.steps.to(r % 8)).cast::<[u8; N]>();
+        // SAFETY: `Rows16::columns` has seen that `at + N <= len`, and what is borrowed has `15·step + len` bytes; so the N bytes
+        // from `at + r·step` on are within it for r < 16, borrowed for 'a, and bytes have no alignment.
         unsafe { &*bytes }
     }
 }
