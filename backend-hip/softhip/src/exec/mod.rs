@@ -36,6 +36,7 @@ mod matrix;
 mod modifiers;
 mod poison;
 mod program;
+mod reach;
 mod resolve;
 mod salu;
 mod share;

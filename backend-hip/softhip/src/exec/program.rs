@@ -2,6 +2,7 @@
 
 use super::core::uop::Uop;
 use super::handlers;
+use super::reach::reaches;
 use super::resolve::Layout;
 use crate::isa::{self, DecodeError, Inst};
 use crate::memory::Lanes;
@@ -49,7 +50,6 @@ impl Program {
             starts.get(word).copied().filter(|&index| index != u32::MAX)
         };
         let mut uops = Vec::with_capacity(decoded.len());
-        let mut has_atomics = false;
         let mut address = base;
         for inst in decoded {
             let mut uop = match inst {
@@ -61,13 +61,15 @@ impl Program {
             if let Some(target) = uop.inst.branch_target() {
                 uop.target = index_of(target).unwrap_or(u32::MAX);
             }
-            has_atomics |= handlers::orders_workgroups(&uop.inst);
             uops.push(uop);
         }
+        // The code that preloading of arguments skips leads to the rest: one entry is enough.
+        let has_atomics = index_of(entry)
+            .is_none_or(|entry| reaches(&uops, entry, |uop| handlers::orders_workgroups(&uop.inst)));
         Self { uops, starts, base, words: text.to_vec(), layout, has_atomics }
     }
 
-    /// Whether waves of different workgroups can influence each other.
+    /// Whether waves of different workgroups can influence each other by instructions that the kernel can reach.
     ///
     /// Their order then matters, so such programs run on one thread.
     pub fn has_global_atomics(&self) -> bool {
