@@ -1,39 +1,89 @@
-//! Which instructions a kernel can reach.
+//! Decoding what a kernel can reach.
+//!
+//! Text sections hold many kernels, and to prepare an instruction for execution costs more than to execute it once:
+//! so only those that a kernel can come to are taken.
 
-use super::core::uop::Uop;
-use crate::isa::Op;
+use crate::isa::{self, DecodeError, Inst, Op};
 
-/// Can a wave that starts at `entry` come to an instruction for which `test` holds?
+/// The instruction at a word of a text section, or why there is none.
+#[derive(Debug)]
+pub(super) struct Decoded {
+    pub(super) word: u32,
+    pub(super) inst: Result<Inst, DecodeError>,
+}
+
+impl Decoded {
+    fn at(text: &[u32], base: u64, word: usize) -> Self {
+        Self { word: word as u32, inst: isa::decode(&text[word..], base + 4 * word as u64) }
+    }
+
+    /// The word after it.
+    fn end(&self) -> usize {
+        self.word as usize + self.inst.as_ref().map_or(1, |inst| usize::from(inst.size) / 4)
+    }
+}
+
+/// The instructions, in their order, that a wave which starts at the address `entry` can come to. A jump to a computed
+/// address can go anywhere: then it is all of them, from the first word on.
 ///
-/// A jump to a computed address can go anywhere in the text section.
-pub(super) fn reaches(uops: &[Uop], entry: u32, test: impl Fn(&Uop) -> bool) -> bool {
-    let mut seen = vec![false; uops.len()];
-    let mut waiting = vec![entry];
-    while let Some(index) = waiting.pop() {
-        let at = index as usize;
-        let Some(uop) = uops.get(at).filter(|_| !seen[at]) else { continue };
-        seen[at] = true;
-        if test(uop) {
-            return true;
-        }
-        if goes_anywhere(uop.inst.op) {
-            return uops.iter().any(test);
-        }
-        if uop.inst.branch_target().is_some() {
-            waiting.push(uop.target);
-        }
-        if !matches!(uop.inst.op, Op::s_branch | Op::s_endpgm | Op::s_endpgm_saved) {
-            waiting.push(index + 1);
+/// Where one falls through to the next, that is the next in the list.
+pub(super) fn reachable(text: &[u32], base: u64, entry: u64) -> Vec<Decoded> {
+    follow(text, base, entry).unwrap_or_else(|| all(text, base))
+}
+
+fn all(text: &[u32], base: u64) -> Vec<Decoded> {
+    let mut word = 0;
+    std::iter::from_fn(|| {
+        let decoded = (word < text.len()).then(|| Decoded::at(text, base, word))?;
+        word = decoded.end();
+        Some(decoded)
+    })
+    .collect()
+}
+
+/// Follows the branches. `None` if they can go anywhere, or into the middle of an instruction.
+fn follow(text: &[u32], base: u64, entry: u64) -> Option<Vec<Decoded>> {
+    let word_of = |address: u64| {
+        let offset = address.wrapping_sub(base);
+        usize::try_from(offset / 4).ok().filter(|_| offset.is_multiple_of(4))
+    };
+    let mut seen = vec![false; text.len()];
+    let mut waiting = vec![word_of(entry)?];
+    let mut found = Vec::new();
+    while let Some(mut word) = waiting.pop() {
+        while word < text.len() && !seen[word] {
+            seen[word] = true;
+            let decoded = Decoded::at(text, base, word);
+            word = decoded.end();
+            let next = decoded.inst.as_ref().ok().map(|inst| (inst.op, inst.branch_target()));
+            found.push(decoded);
+            let Some((op, target)) = next else { break };
+            if goes_anywhere(op) {
+                return None;
+            }
+            waiting.extend(target.and_then(word_of));
+            if matches!(op, Op::s_branch | Op::s_endpgm | Op::s_endpgm_saved) {
+                break;
+            }
         }
     }
-    false
+    found.sort_unstable_by_key(|decoded| decoded.word);
+    let overlap = found.windows(2).any(|pair| pair[0].end() > pair[1].word as usize);
+    (!overlap).then_some(found)
 }
 
 /// The next instruction's address comes from registers.
 fn goes_anywhere(op: Op) -> bool {
-    ["s_setpc", "s_swappc", "s_rfe", "s_cbranch_i_fork", "s_cbranch_g_fork", "s_cbranch_join"]
-        .iter()
-        .any(|name| op.mnemonic().starts_with(name))
+    matches!(
+        op,
+        Op::s_setpc_b64
+            | Op::s_swappc_b64
+            | Op::s_rfe_b64
+            | Op::s_rfe_restore_b64
+            | Op::s_cbranch_g_fork
+            | Op::s_cbranch_i_fork
+            | Op::s_cbranch_join
+    )
 }
 
 #[cfg(test)]
