@@ -10,7 +10,7 @@ mod launches;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use launches::{q8_matvec, rms_norm, softmax};
+use launches::{q8_dot4, q8_matvec, rms_norm, softmax};
 use softhip::memory::Checks;
 
 /// Time that this thread has been running.
@@ -25,7 +25,7 @@ fn speed(criterion: &mut Criterion) {
         ("bounds only", Checks::BOUNDS, 1),
         ("checked, two threads", Checks::ALL, 2),
     ];
-    for mut launch in [q8_matvec(), rms_norm(), softmax()] {
+    for mut launch in [q8_matvec(), q8_dot4(), rms_norm(), softmax()] {
         let mut group = criterion.benchmark_group(launch.name);
         group.sample_size(10);
         for (way, checks, threads) in ways {

@@ -386,7 +386,7 @@ fn the_lowest_faulting_workgroup_is_reported_whatever_the_number_of_threads() {
         .map(|threads| {
             let mut device = Device::load("silu_mul");
             device.limits.threads = threads;
-            let x = [1f32; 64000];
+            let x = vec![1f32; 64000];
             let (dx, out) = (device.upload(&x), device.buffer(4 * 44860));
             let arguments = device.arguments("silu_mul_f32").pointer(dx).pointer(dx).pointer(out).u32(64000);
             let report = device.run("silu_mul_f32", [1000, 1, 1], [64, 1, 1], &arguments).unwrap_err();
@@ -397,6 +397,9 @@ fn the_lowest_faulting_workgroup_is_reported_whatever_the_number_of_threads() {
         .collect();
     assert!(reports.iter().all(|report| *report == reports[0]), "{reports:#?}");
 }
+
+/// Changes which slots workgroups read, and which they write.
+type Change<'a> = dyn Fn(&mut [u32], &mut [u32]) + 'a;
 
 /// 1024 workgroups of `exchange`, each with its own slot but for those that `change` sets; what is reported, and
 /// what the slots hold in the end.
@@ -421,7 +424,7 @@ fn a_race_between_workgroups_is_reported_the_same_whatever_the_number_of_threads
         let read_before = |reads: &mut [u32], _: &mut [u32]| reads[low] = high as u32;
         let read_after = |reads: &mut [u32], _: &mut [u32]| reads[high] = low as u32;
         let written_twice = |_: &mut [u32], writes: &mut [u32]| writes[high] = low as u32;
-        let changes: [&dyn Fn(&mut [u32], &mut [u32]); 3] = [&read_before, &read_after, &written_twice];
+        let changes: [&Change; 3] = [&read_before, &read_after, &written_twice];
         for change in changes {
             let expected = exchange(1, change);
             let text = expected.0.as_deref().unwrap();

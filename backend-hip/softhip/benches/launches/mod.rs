@@ -3,6 +3,7 @@
     dead_code,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
+    clippy::unwrap_used,
     missing_docs,
     reason = "launches of known size; each bench uses its own part"
 )]
@@ -40,18 +41,33 @@ fn ramp(count: usize) -> Vec<f32> {
     (0..count).map(|i| ((i * 37 % 101) as f32 - 50.0) / 50.0).collect()
 }
 
+/// Rows and columns of the mat-vecs.
+const MATRIX: (usize, usize) = (1024, 4096);
+
+fn q8_weights() -> Vec<u8> {
+    let (rows, n) = MATRIX;
+    let scale = half::f16::from_f32(0.01).to_bits().to_le_bytes();
+    (0..rows * n / 32)
+        .flat_map(|block| scale.into_iter().chain((0..32).map(move |i| ((block * 31 + i * 17) % 256) as u8)))
+        .collect()
+}
+
 pub fn q8_matvec() -> Launch {
-    let (rows, n) = (1024usize, 4096usize);
+    let (rows, n) = MATRIX;
     let device = Device::load("q8_matvec");
-    let weights: Vec<u8> = (0..rows * n / 32)
-        .flat_map(|block| {
-            let scale = half::f16::from_f32(0.01).to_bits().to_le_bytes();
-            scale.into_iter().chain((0..32).map(move |i| ((block * 31 + i * 17) % 256) as u8))
-        })
-        .collect();
-    let (w, x, out) = (device.upload(&weights), device.upload(&ramp(n)), device.buffer(4 * rows));
+    let (w, x, out) = (device.upload(&q8_weights()), device.upload(&ramp(n)), device.buffer(4 * rows));
     let arguments = device.arguments("q8_matvec_f32").pointer(w).pointer(x).pointer(out).u32(n as u32);
     Launch { name: "q8_matvec_f32", device, grid: [rows as u32, 1, 1], block: [64, 1, 1], arguments }
+}
+
+pub fn q8_dot4() -> Launch {
+    let (rows, n) = MATRIX;
+    let device = Device::load("q8_matvec");
+    let bytes: Vec<u8> = (0..n).map(|i| (i * 29 % 256) as u8).collect();
+    let (w, out) = (device.upload(&q8_weights()), device.buffer(4 * rows));
+    let (xq, xd) = (device.upload(&bytes), device.upload(&ramp(n / 32)));
+    let arguments = device.arguments("q8_dot4").pointer(w).pointer(xq).pointer(xd).pointer(out).u32(n as u32);
+    Launch { name: "q8_dot4", device, grid: [rows as u32, 1, 1], block: [64, 1, 1], arguments }
 }
 
 pub fn rms_norm() -> Launch {

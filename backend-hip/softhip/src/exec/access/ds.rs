@@ -27,10 +27,10 @@ fn addresses(c: &Cx<'_>, u: &Uop, offset: u32) -> [u64; WAVE] {
 }
 
 /// The access as one of all lanes together, if it can be; counts its bank conflicts in any case.
-fn together(c: &mut Cx<'_>, addresses: &[u64; WAVE], exec: u64, bytes: u32) -> Option<Together> {
+fn together(c: &mut Cx<'_>, u: &Uop, addresses: &[u64; WAVE], exec: u64, bytes: u32) -> Option<Together> {
     let lanes = Together::of(addresses, exec, bytes, c.lds.len());
     c.counters.bank_conflicts += match &lanes {
-        Some(lanes) => lanes.bank_conflicts(),
+        Some(lanes) => c.lds.bank_conflicts(lanes, u.offset),
         None => banks::conflicts(&addresses.map(|address| address as u32), exec, bytes),
     };
     lanes
@@ -45,11 +45,11 @@ pub(in crate::exec) fn load_lanes(
     width: Width,
     first: usize,
 ) -> Result<(), Trap> {
-    if let Some(lanes) = together(c, addresses, exec, width.bytes) {
-        if c.lds.pass::<false>(&lanes, c.wave.id, u.offset) {
-            c.lds.load(&lanes, &mut c.wave.v[first..first + width.registers()], width);
-            return Ok(());
-        }
+    if let Some(lanes) = together(c, u, addresses, exec, width.bytes)
+        && c.lds.pass::<false>(&lanes, c.wave.id, u.offset)
+    {
+        c.lds.load(&lanes, &mut c.wave.v[first..first + width.registers()], width);
+        return Ok(());
     }
     let (kind, wave) = (AccessKind::Read, c.wave.id);
     for lane in active(exec) {
@@ -80,11 +80,11 @@ pub(in crate::exec) fn store_lanes(
     first: usize,
 ) -> Result<(), Trap> {
     let shift = if width.half == Some(Half::High) { 16 } else { 0 };
-    if let Some(lanes) = together(c, addresses, exec, width.bytes) {
-        if c.lds.pass::<true>(&lanes, c.wave.id, u.offset) {
-            c.lds.store(&lanes, &c.wave.v[first..first + width.registers()], shift);
-            return Ok(());
-        }
+    if let Some(lanes) = together(c, u, addresses, exec, width.bytes)
+        && c.lds.pass::<true>(&lanes, c.wave.id, u.offset)
+    {
+        c.lds.store(&lanes, &c.wave.v[first..first + width.registers()], shift);
+        return Ok(());
     }
     let (kind, wave) = (AccessKind::Write, c.wave.id);
     for lane in active(exec) {

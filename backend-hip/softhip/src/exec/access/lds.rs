@@ -4,6 +4,7 @@
 //! it since the last barrier. Two waves that touch one byte between two barriers, one of them writing, race:
 //! nothing orders them. Atomics do not race with atomics.
 
+use super::banks::Patterns;
 use crate::memory::{AccessKind, Checks};
 use crate::report::{LdsFault, LdsProblem, Segment};
 
@@ -46,6 +47,7 @@ pub(in crate::exec) struct Lds {
     len: u64,
     pub(super) epoch: u32,
     pub(super) checks: Checks,
+    pub(super) patterns: Patterns,
 }
 
 impl Lds {
@@ -60,6 +62,7 @@ impl Lds {
             len,
             epoch: 1,
             checks,
+            patterns: Patterns::new(),
         }
     }
 

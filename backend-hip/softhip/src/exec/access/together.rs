@@ -4,9 +4,9 @@
 //! of lanes. Whatever is wrong, or merely odd, is left to the check lane by lane ([`Lds::touch`]), which finds out what
 //! it is: to have recorded some of the access before changes nothing about that.
 
+use super::active;
 use super::lds::{Lds, Record, SEVERAL};
 use super::narrow::Width;
-use super::{active, banks};
 use crate::memory::{Lanes, WAVE};
 use crate::wide::{Job, widest};
 
@@ -92,15 +92,6 @@ impl Together {
         let inside = seen.high == 0 && u64::from(seen.highest) + u64::from(bytes) <= len;
         let aligned = seen.bits & (bytes.min(4) - 1) == 0;
         (inside && aligned).then_some(Self { addresses: seen.addresses, exec, bytes, pattern: seen.pattern })
-    }
-
-    /// Passes beyond the first that the banks need.
-    #[inline]
-    pub(super) fn bank_conflicts(&self) -> u64 {
-        match self.pattern {
-            Pattern::Same | Pattern::Packed => 0,
-            Pattern::Any => banks::conflicts(&self.addresses, self.exec, self.bytes),
-        }
     }
 
     #[inline]
@@ -199,6 +190,15 @@ impl Lds {
             written.iter_mut().for_each(|word| *word |= bits);
         }
         true
+    }
+
+    /// Passes beyond the first that the banks need for an access of the instruction at `offset`.
+    #[inline]
+    pub(super) fn bank_conflicts(&mut self, lanes: &Together, offset: u32) -> u64 {
+        match lanes.pattern {
+            Pattern::Same | Pattern::Packed => 0,
+            Pattern::Any => self.patterns.conflicts(offset / 4, &lanes.addresses, lanes.exec, lanes.bytes),
+        }
     }
 
     /// Loads what has been checked.
@@ -327,7 +327,7 @@ mod tests {
                 let access = draw(&mut state);
                 let (addresses, exec, bytes) = (&access.0, access.1, access.2);
                 let wave = (splitmix64(&mut state) % 3) as u32;
-                let write = turn % 500 < 100 || splitmix64(&mut state) % 4 == 0;
+                let write = turn % 500 < 100 || splitmix64(&mut state).is_multiple_of(4);
                 let kind = if write { AccessKind::Write } else { AccessKind::Read };
                 let together = Together::of(addresses, exec, bytes, LEN).filter(|lanes| {
                     if write {
@@ -370,7 +370,7 @@ mod tests {
                     failed += u32::from(got.is_err());
                     assert_eq!(got, expected);
                 }
-                if splitmix64(&mut state) % 3 == 0 || expected.is_err() {
+                if splitmix64(&mut state).is_multiple_of(3) || expected.is_err() {
                     fast.pass_barrier();
                     slow.pass_barrier();
                 }
