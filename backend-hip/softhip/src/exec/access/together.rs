@@ -318,6 +318,20 @@ mod tests {
     }
 
     #[test]
+    fn the_last_byte_is_inside_and_the_next_one_is_not() {
+        for bytes in [1u32, 2, 4, 8, 12, 16] {
+            let at =
+                |end: u64| std::array::from_fn(|lane| if lane == 63 { end - u64::from(bytes) } else { 0 });
+            let fits = |end, len| Together::of(&at(end), u64::MAX, bytes, len).is_some();
+            assert!(fits(64, 64) && !fits(64, 63), "{bytes} bytes");
+            // What an inactive lane's register holds is no address.
+            assert!(Together::of(&at(64), u64::MAX >> 1, bytes, 32).is_some(), "{bytes} bytes");
+            let wrapped = [(1 << 32) + 16; WAVE];
+            assert!(Together::of(&wrapped, u64::MAX, bytes, 64).is_none(), "{bytes} bytes");
+        }
+    }
+
+    #[test]
     fn lanes_together_fare_as_lanes_apart() {
         let mut state = 1;
         let (mut passed, mut failed) = (0, 0);
