@@ -368,10 +368,10 @@ fn results_and_counts_do_not_depend_on_the_number_of_threads() {
     let run = |threads| {
         let mut device = Device::load("transpose");
         device.limits.threads = threads;
-        let x = numbers(128 * 128, 16);
+        let x = numbers(512 * 512, 16);
         let (dx, out) = (device.upload(&x), device.buffer(4 * x.len()));
-        let arguments = device.arguments("transpose_f32").pointer(dx).pointer(out).u32(128).u32(128);
-        let counters = device.run("transpose_f32", [4, 4, 1], [32, 8, 1], &arguments).unwrap();
+        let arguments = device.arguments("transpose_f32").pointer(dx).pointer(out).u32(512).u32(512);
+        let counters = device.run("transpose_f32", [16, 16, 1], [32, 8, 1], &arguments).unwrap();
         (device.download::<u32>(out, x.len()), counters)
     };
     assert!(run(1) == run(2));
@@ -380,21 +380,66 @@ fn results_and_counts_do_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn the_lowest_faulting_workgroup_is_reported_whatever_the_number_of_threads() {
-    let reports: Vec<String> = [1, 2, 3]
+    // The launch must be long enough that other threads are called.
+    let reports: Vec<String> = [1, 2, 3, 7]
         .into_iter()
         .map(|threads| {
             let mut device = Device::load("silu_mul");
             device.limits.threads = threads;
-            let x = [1f32; 1000];
-            let (dx, out) = (device.upload(&x), device.buffer(4 * 700));
-            let arguments = device.arguments("silu_mul_f32").pointer(dx).pointer(dx).pointer(out).u32(1000);
-            let report = device.run("silu_mul_f32", [16, 1, 1], [64, 1, 1], &arguments).unwrap_err();
-            assert_eq!(report.by.unwrap().block, [10, 0, 0]);
+            let x = vec![1f32; 64000];
+            let (dx, out) = (device.upload(&x), device.buffer(4 * 44860));
+            let arguments = device.arguments("silu_mul_f32").pointer(dx).pointer(dx).pointer(out).u32(64000);
+            let report = device.run("silu_mul_f32", [1000, 1, 1], [64, 1, 1], &arguments).unwrap_err();
+            assert_eq!(report.by.unwrap().block, [700, 0, 0]);
             assert_eq!(report.by.unwrap().thread, [60, 0, 0]);
             report.to_string()
         })
         .collect();
     assert!(reports.iter().all(|report| *report == reports[0]), "{reports:#?}");
+}
+
+/// Changes which slots workgroups read, and which they write.
+type Change<'a> = dyn Fn(&mut [u32], &mut [u32]) + 'a;
+
+/// 1024 workgroups of `exchange`, each with its own slot but for those that `change` sets; what is reported, and
+/// what the slots hold in the end.
+fn exchange(threads: usize, change: impl FnOnce(&mut [u32], &mut [u32])) -> (Option<String>, Vec<u32>) {
+    let groups = 1024u32;
+    let mut device = Device::load("faults");
+    device.limits.threads = threads;
+    let (mut reads, mut writes): (Vec<u32>, Vec<u32>) = ((0..groups).collect(), (0..groups).collect());
+    change(&mut reads, &mut writes);
+    let [reads, writes] = [reads, writes].map(|table| device.upload(&table));
+    let slots = device.upload(&numbers(64 * groups as usize, 3));
+    let arguments = device.arguments("exchange").pointer(reads).pointer(writes).pointer(slots).u32(20);
+    let result = device.run("exchange", [groups, 1, 1], [64, 1, 1], &arguments);
+    (result.err().map(|report| report.to_string()), device.download(slots, 64 * groups as usize))
+}
+
+#[test]
+fn a_race_between_workgroups_is_reported_the_same_whatever_the_number_of_threads() {
+    // Threads run neighbours one after the other: somewhere in these pairs the higher one comes first.
+    for low in (100..1000).step_by(45) {
+        let high = low + 20;
+        let read_before = |reads: &mut [u32], _: &mut [u32]| reads[low] = high as u32;
+        let read_after = |reads: &mut [u32], _: &mut [u32]| reads[high] = low as u32;
+        let written_twice = |_: &mut [u32], writes: &mut [u32]| writes[high] = low as u32;
+        let changes: [&Change; 3] = [&read_before, &read_after, &written_twice];
+        for change in changes {
+            let expected = exchange(1, change);
+            let text = expected.0.as_deref().unwrap();
+            assert!(
+                text.starts_with("Racing global ") && text.contains(&format!("workgroup {low}")),
+                "{text}"
+            );
+            for threads in [2, 3, 7] {
+                let got = exchange(threads, change);
+                assert_eq!(got.0.as_deref(), Some(text), "{threads} threads");
+                assert!(got.1 == expected.1, "{threads} threads leave other bytes behind");
+            }
+        }
+    }
+    assert_eq!(exchange(7, |_, _| ()).0, None);
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::poison;
 use super::program::Program;
 use super::start::Start;
 use crate::isa::Inst;
-use crate::memory::{Checks, Group, LaunchMemory};
+use crate::memory::{FaultKind, Group, LaunchMemory};
 use crate::report::Problem;
 
 /// Instructions a wave runs before the next one gets its turn, so that a wave which waits for another one in a
@@ -42,6 +42,13 @@ pub(super) struct Failure {
     pub(super) inst: Option<Inst>,
 }
 
+impl Failure {
+    /// A race between workgroups: which of them comes second depends on their order.
+    pub(super) fn is_race(&self) -> bool {
+        matches!(&self.trap.problem, Problem::Access { fault, .. } if matches!(fault.kind, FaultKind::Race { .. }))
+    }
+}
+
 /// Sizes of a workgroup's memories.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sizes {
@@ -55,9 +62,9 @@ impl<'a> Worker<'a> {
         memory: &'a LaunchMemory,
         start: &'a Start,
         sizes: Sizes,
-        checks: Checks,
         budget: u64,
     ) -> Self {
+        let checks = memory.checks();
         let wave = |id| Wave {
             s: [0; SCALARS],
             v: program.vector_file(),

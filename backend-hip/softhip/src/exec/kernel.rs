@@ -1,9 +1,9 @@
 //! A loaded kernel as the scheduler runs it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::group::{Failure, Sizes, Worker};
+use super::group::{Failure, Sizes};
+use super::groups::{Groups, coordinates};
 use super::program::{Program, Registers};
 use super::start::Start;
 use crate::memory::{LaunchMemory, Site};
@@ -68,28 +68,6 @@ impl LoadedKernel {
     }
 }
 
-/// The coordinates of a block with a linear number; x runs fastest.
-fn coordinates([x, y, _]: [u32; 3], number: u32) -> [u32; 3] {
-    [number % x, number / x % y, number / x / y]
-}
-
-/// The failure of the lowest workgroup that failed.
-#[derive(Debug, Default)]
-struct First(Mutex<Option<(u32, Box<Failure>)>>);
-
-impl First {
-    fn put(&self, number: u32, failure: Box<Failure>) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if first.as_ref().is_none_or(|(lowest, _)| number < *lowest) {
-            *first = Some((number, failure));
-        }
-    }
-
-    fn take(self) -> Option<(u32, Box<Failure>)> {
-        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 impl Execute for LoadedKernel {
     fn name(&self) -> &str {
         &self.kernel.name
@@ -102,9 +80,10 @@ impl Execute for LoadedKernel {
             .then(|| dispatch.packet(descriptor.lds_size, descriptor.scratch_size))
     }
 
-    /// Workgroups are handed to threads in their order, and every one below a failed one is run to its end: so
-    /// the report is that of the lowest workgroup that fails, whatever the number of threads. Kernels whose
-    /// workgroups can see each other through atomics run on one thread.
+    /// What is reported does not depend on the number of threads: it is what one thread that runs the workgroups in
+    /// their order reports. Every workgroup below a failed one is run to its end, and a launch with a race between
+    /// workgroups is undone and run again on one thread. Kernels whose workgroups can see each other through atomics
+    /// run on one thread anyway.
     fn run(
         &self,
         dispatch: &Dispatch,
@@ -124,37 +103,18 @@ impl Execute for LoadedKernel {
             lds: u64::from(descriptor.lds_size) + u64::from(dispatch.dynamic_lds),
             scratch: descriptor.scratch_size,
         };
-        let groups = dispatch.groups();
+        let groups = Groups { program: &self.program, start: &start, sizes, dispatch, budget: limits.budget };
         let threads = if self.program.has_global_atomics() { 1 } else { limits.threads };
-        let threads = threads.clamp(1, groups.max(1) as usize);
-        let (next, failed_at, first) = (AtomicU32::new(0), AtomicU32::new(u32::MAX), First::default());
-        let work = || {
-            let mut worker =
-                Worker::new(&self.program, memory, &start, sizes, memory.checks(), limits.budget);
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= groups || number > failed_at.load(Ordering::Relaxed) {
-                    return worker.tally;
-                }
-                if let Err(failure) = worker.run(number, coordinates(dispatch.grid, number)) {
-                    failed_at.fetch_min(number, Ordering::Relaxed);
-                    first.put(number, failure);
-                }
+        let threads = threads.clamp(1, dispatch.groups().max(1) as usize);
+        let outcome = if threads == 1 {
+            groups.run(memory, 1)
+        } else {
+            let attempt = memory.revocable();
+            match groups.run(&attempt, threads) {
+                Err(failed) if failed.raced => groups.run(&attempt.undo(), 1),
+                outcome => outcome,
             }
         };
-        let mut counters = Counters { launches: 1, ..Counters::default() };
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
-            work().add_to(&mut counters);
-            for other in others {
-                if let Ok(tally) = other.join() {
-                    tally.add_to(&mut counters);
-                }
-            }
-        });
-        match first.take() {
-            None => Ok(counters),
-            Some((number, failure)) => Err(Box::new(self.report(dispatch, number, *failure))),
-        }
+        outcome.map_err(|failed| Box::new(self.report(dispatch, failed.group, *failed.failure)))
     }
 }

@@ -2,8 +2,9 @@
 
 use super::core::uop::Uop;
 use super::handlers;
+use super::reach::{Decoded, reachable};
 use super::resolve::Layout;
-use crate::isa::{self, DecodeError, Inst};
+use crate::isa::Inst;
 use crate::memory::Lanes;
 
 /// How many vector registers a wave of the kernel has.
@@ -17,12 +18,11 @@ pub struct Registers {
 
 /// A kernel's code, ready to run.
 ///
-/// All of a text section is taken, kernels and padding alike: words that are no instruction become one that
-/// faults when it is reached.
+/// Words that are no instruction become one that faults when it is reached.
 #[derive(Debug)]
 pub struct Program {
     uops: Vec<Uop>,
-    /// Index of the instruction that starts at each word; `u32::MAX` in the middle of one.
+    /// The word at which each instruction starts, ascending.
     starts: Vec<u32>,
     base: u64,
     words: Vec<u32>,
@@ -31,35 +31,22 @@ pub struct Program {
 }
 
 impl Program {
-    /// Decodes `text`, which is loaded at `base`, for a kernel that begins at `entry` and has `registers`.
+    /// Decodes what a kernel that begins at `entry` and has `registers` can reach of `text`, which is loaded at
+    /// `base`.
     pub fn new(text: &[u32], base: u64, entry: u64, registers: Registers) -> Self {
         let mut layout = Layout::new(registers);
-        let mut starts = vec![u32::MAX; text.len()];
-        let mut decoded: Vec<Result<Inst, DecodeError>> = Vec::new();
-        let mut word = 0;
-        while word < text.len() {
-            starts[word] = decoded.len() as u32;
-            let inst = isa::decode(&text[word..], base + 4 * word as u64);
-            word += inst.as_ref().map_or(1, |inst| usize::from(inst.size) / 4);
-            decoded.push(inst);
-        }
-        let index_of = |address: u64| {
-            let offset = address.wrapping_sub(base);
-            let word = usize::try_from(offset / 4).ok().filter(|_| offset.is_multiple_of(4))?;
-            starts.get(word).copied().filter(|&index| index != u32::MAX)
-        };
+        let decoded = reachable(text, base, entry);
+        let starts: Vec<u32> = decoded.iter().map(|decoded| decoded.word).collect();
         let mut uops = Vec::with_capacity(decoded.len());
         let mut has_atomics = false;
-        let mut address = base;
-        for inst in decoded {
+        for Decoded { word, inst } in decoded {
             let mut uop = match inst {
                 Ok(inst) => layout.resolve(inst),
-                Err(_) => handlers::undecodable(address),
+                Err(_) => handlers::undecodable(base + 4 * u64::from(word)),
             };
-            address = uop.inst.next_pc();
             uop.offset = uop.inst.pc.wrapping_sub(entry) as u32;
             if let Some(target) = uop.inst.branch_target() {
-                uop.target = index_of(target).unwrap_or(u32::MAX);
+                uop.target = index_of(&starts, base, target).unwrap_or(u32::MAX);
             }
             has_atomics |= handlers::orders_workgroups(&uop.inst);
             uops.push(uop);
@@ -67,7 +54,7 @@ impl Program {
         Self { uops, starts, base, words: text.to_vec(), layout, has_atomics }
     }
 
-    /// Whether waves of different workgroups can influence each other.
+    /// Whether waves of different workgroups can influence each other by instructions that the kernel can reach.
     ///
     /// Their order then matters, so such programs run on one thread.
     pub fn has_global_atomics(&self) -> bool {
@@ -75,9 +62,7 @@ impl Program {
     }
 
     pub(super) fn index_of(&self, address: u64) -> Option<u32> {
-        let offset = address.wrapping_sub(self.base);
-        let word = usize::try_from(offset / 4).ok().filter(|_| offset.is_multiple_of(4))?;
-        self.starts.get(word).copied().filter(|&index| index != u32::MAX)
+        index_of(&self.starts, self.base, address)
     }
 
     #[inline]
@@ -115,4 +100,11 @@ impl Program {
         let registers = self.layout.registers();
         file[..usize::from(registers.vgprs + registers.agprs)].fill([0; 64]);
     }
+}
+
+/// The index of the instruction at an address, of those that start at the words `starts` after `base`.
+fn index_of(starts: &[u32], base: u64, address: u64) -> Option<u32> {
+    let offset = address.wrapping_sub(base);
+    let word = u32::try_from(offset / 4).ok().filter(|_| offset.is_multiple_of(4))?;
+    starts.binary_search(&word).ok().map(|index| index as u32)
 }

@@ -7,6 +7,7 @@ use super::fault::{AllocationInfo, AllocationKind};
 use super::init::Init;
 use super::shadow::Shadow;
 use super::site::Site;
+use super::undo::{Contents, Undo};
 
 /// An allocation, live or freed. A freed one keeps its identity and has no bytes.
 #[derive(Debug)]
@@ -20,6 +21,7 @@ pub(super) struct Allocation {
     pub(super) cells: Cells,
     pub(super) init: Init,
     pub(super) shadow: Shadow,
+    pub(super) undo: Undo,
     pub(super) size: u64,
     kind: AllocationKind,
     label: Mutex<Option<String>>,
@@ -53,6 +55,7 @@ impl Allocation {
             cells,
             init,
             shadow: Shadow::new(size)?,
+            undo: Undo::default(),
             size,
             kind,
             label: Mutex::new(None),
@@ -70,12 +73,17 @@ impl Allocation {
             cells: Cells::empty(),
             init: Init::empty(),
             shadow: Shadow::empty(),
+            undo: Undo::default(),
             size: self.size,
             kind: self.kind,
             label: Mutex::new(self.label()),
             allocated: self.allocated.clone(),
             freed,
         }
+    }
+
+    pub(super) fn contents(&self) -> Contents<'_> {
+        Contents { cells: &self.cells, init: &self.init }
     }
 
     pub(super) fn kind(&self) -> AllocationKind {

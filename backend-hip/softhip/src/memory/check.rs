@@ -8,7 +8,7 @@ use super::launch::LaunchMemory;
 use super::place::Place;
 use super::refusal;
 use super::run::Run;
-use super::shadow::Conflict;
+use super::shadow::{Conflict, Recorder};
 use super::wave::{WAVE, WaveAccess, for_each_lane, lanes};
 
 /// Up to this distance between the lanes, looking at the whole range first pays.
@@ -17,6 +17,18 @@ const QUICK_SPAN: u64 = 64 * BLOCK;
 impl LaunchMemory {
     pub(super) fn initialised(&self, allocation: &Allocation, offset: u64, len: u64) -> bool {
         !self.checks.uninitialised || allocation.init.covers(offset, len)
+    }
+
+    #[inline]
+    fn recorder<'a>(
+        &'a self,
+        allocation: &'a Allocation,
+        group: &'a mut Group,
+        kind: AccessKind,
+        pc: u32,
+    ) -> Recorder<'a> {
+        let keeper = (self.revocable && kind == AccessKind::Write).then_some(allocation);
+        allocation.shadow.recorder(&self.order, group, kind, pc, keeper)
     }
 
     pub(super) fn race(
@@ -31,7 +43,7 @@ impl LaunchMemory {
         if !self.needs_record(allocation, kind, offset, len) {
             return Ok(());
         }
-        let mut recorder = allocation.shadow.recorder(&self.order, group, kind, pc);
+        let mut recorder = self.recorder(allocation, group, kind, pc);
         for (block, mask) in pieces(offset, len) {
             recorder.touch(block, mask);
         }
@@ -100,7 +112,7 @@ impl LaunchMemory {
         if !self.needs_record(allocation, kind, blocks.offset, span) {
             return Ok(());
         }
-        let mut recorder = allocation.shadow.recorder(&self.order, group, kind, pc);
+        let mut recorder = self.recorder(allocation, group, kind, pc);
         blocks.for_each(|block, mask| recorder.touch(block, mask));
         recorder.finish()
     }
@@ -178,7 +190,7 @@ impl LaunchMemory {
         if !self.needs_record(allocation, access.touch(kind), low - base, high - low + size) {
             return Ok(Some(allocation));
         }
-        let mut recorder = allocation.shadow.recorder(&self.order, group, access.touch(kind), access.pc);
+        let mut recorder = self.recorder(allocation, group, access.touch(kind), access.pc);
         each_block(access, addresses, base, |block, mask| recorder.touch(block, mask));
         if let Err(conflict) = recorder.finish() {
             let distance = |lane: &usize| (allocation.base + conflict.offset).wrapping_sub(addresses[*lane]);

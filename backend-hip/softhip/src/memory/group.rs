@@ -63,6 +63,10 @@ impl Order {
         self.launch
     }
 
+    pub(super) fn groups(&self) -> u32 {
+        self.groups
+    }
+
     pub(super) fn group(id: u32) -> Group {
         Group { id, actor: id, clock: 0, dirty: false, seen: Clocks::new() }
     }

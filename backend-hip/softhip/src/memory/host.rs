@@ -1,20 +1,17 @@
 //! The host's side of device memory: allocate, free, copy, fill.
 
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::allocation::Allocation;
 use super::blocks::BLOCK;
 use super::fault::{AccessFault, AccessKind, AllocationInfo, AllocationKind, FaultKind};
 use super::group::Order;
-use super::launch::LaunchMemory;
+use super::launch::{LaunchMemory, Numbers};
 use super::ranges::Footprint;
 use super::site::Site;
 use super::space::{SLOT_BYTES, Slots, Space};
 use super::{Checks, WideLocks, refusal};
 
-/// Launch numbers share a word with a flag.
-const LAUNCHES: u32 = 1 << 31;
 /// Bytes filled at a time, a multiple of every pattern's length.
 const COPY_CHUNK: usize = 64 << 10;
 
@@ -63,7 +60,7 @@ fn describe(nearest: Option<&AllocationInfo>) -> String {
 #[derive(Debug)]
 pub struct Memory {
     state: Mutex<State>,
-    launches: AtomicU32,
+    launches: Arc<Numbers>,
     wide: Arc<WideLocks>,
     seed: u64,
     total: u64,
@@ -87,7 +84,7 @@ impl Memory {
     pub fn new(seed: u64, total: u64) -> Self {
         Self {
             state: Mutex::new(State::new(seed)),
-            launches: AtomicU32::new(0),
+            launches: Arc::default(),
             wide: Arc::new(WideLocks::new()),
             seed,
             total,
@@ -241,13 +238,13 @@ impl Memory {
 
     /// Begins a launch of `groups` workgroups. Launches must not overlap in time.
     pub fn launch(&self, groups: u32, checks: Checks) -> LaunchMemory {
-        // Numbers run from 1: fresh records say 0.
-        let number = self.launches.fetch_add(1, Ordering::Relaxed) % (LAUNCHES - 1) + 1;
         LaunchMemory {
             space: self.space(),
-            order: Order::new(number, groups),
+            order: Order::new(self.launches.next(), groups),
             checks,
             wide: Arc::clone(&self.wide),
+            numbers: Arc::clone(&self.launches),
+            revocable: false,
         }
     }
 

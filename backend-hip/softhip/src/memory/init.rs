@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytemuck::allocation::try_zeroed_slice_box;
 
-use super::blocks::{BLOCK, pieces};
+use super::blocks::{BLOCK, mask, pieces};
 use super::cells::index;
 
 /// The initialised bits of one allocation, one word per block of 64 bytes.
@@ -26,6 +26,25 @@ impl Init {
     pub(super) fn clear(len: u64) -> Option<Self> {
         let words = usize::try_from(len.div_ceil(BLOCK)).ok()?;
         Some(Self { words: try_zeroed_slice_box(words).ok()?, len, complete: AtomicBool::new(false) })
+    }
+
+    /// Bytes of the allocation.
+    pub(super) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The bits of a block.
+    pub(super) fn block(&self, block: u64) -> u64 {
+        self.words[index(block)].load(Ordering::Relaxed)
+    }
+
+    /// Gives a block exactly these bits.
+    pub(super) fn put_block(&self, block: u64, bits: u64) {
+        let all = mask(0, (self.len - block * BLOCK).min(BLOCK));
+        if bits & all != all {
+            self.complete.store(false, Ordering::Relaxed);
+        }
+        self.words[index(block)].store(bits, Ordering::Relaxed);
     }
 
     /// Are all bytes of `mask` in `block` initialised?

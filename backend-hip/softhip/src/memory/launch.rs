@@ -1,6 +1,6 @@
 //! Device memory as one launch sees it: the door through which waves load, store and perform atomics.
 
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::sync::{Arc, MutexGuard};
 
 use super::cells::{halves, index};
@@ -22,6 +22,21 @@ pub struct LaunchMemory {
     pub(super) order: Order,
     pub(super) checks: Checks,
     pub(super) wide: Arc<WideLocks>,
+    pub(super) numbers: Arc<Numbers>,
+    /// What is written is kept, so that it can be undone.
+    pub(super) revocable: bool,
+}
+
+/// Gives launches their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Numbers(AtomicU32);
+
+impl Numbers {
+    /// The next number. They run from 1, as fresh records say 0, and share a word with a flag.
+    pub(super) fn next(&self) -> u32 {
+        const LAUNCHES: u32 = 1 << 31;
+        self.0.fetch_add(1, Ordering::Relaxed) % (LAUNCHES - 1) + 1
+    }
 }
 
 /// What a scalar load found, per dword.
@@ -38,6 +53,34 @@ impl LaunchMemory {
     /// What is checked.
     pub fn checks(&self) -> Checks {
         self.checks
+    }
+
+    fn with(&self, number: u32, revocable: bool) -> Self {
+        Self {
+            space: Arc::clone(&self.space),
+            order: Order::new(number, self.order.groups()),
+            checks: self.checks,
+            wide: Arc::clone(&self.wide),
+            numbers: Arc::clone(&self.numbers),
+            revocable,
+        }
+    }
+
+    /// The same launch, before it began, such that [`undo`](Self::undo) can take back what it stores. Atomics
+    /// cannot be taken back.
+    #[must_use]
+    pub fn revocable(&self) -> Self {
+        self.with(self.order.launch(), true)
+    }
+
+    /// Takes back everything that a revocable launch stored, as far as races were checked, and answers the
+    /// launch as it was before it began.
+    #[must_use]
+    pub fn undo(self) -> Self {
+        for allocation in self.space.live() {
+            allocation.undo.restore(self.order.launch(), allocation.contents());
+        }
+        self.with(self.numbers.next(), false)
     }
 
     /// Enters a workgroup, by its linear number below the launch's count.
@@ -226,14 +269,15 @@ impl LaunchMemory {
             .space
             .resolve(address, 4)
             .ok_or_else(|| refusal::unresolved(&self.space, access, address, 4))?;
+        // Before all else, so that a race does not hide when the writer comes second.
+        self.race(group, allocation, access, offset, 4, pc)
+            .map_err(|conflict| refusal::race(allocation, conflict, access, address, 4))?;
         if self.checks.uninitialised
             && let Some(offset) = allocation.init.first_missing(offset, 4)
         {
             let kind = FaultKind::Uninitialised { offset };
             return Err(Box::new(refusal::within(allocation, kind, access, address, 4)));
         }
-        self.race(group, allocation, access, offset, 4, pc)
-            .map_err(|conflict| refusal::race(allocation, conflict, access, address, 4))?;
         Ok(allocation.cells.load_u32(offset))
     }
 

@@ -26,6 +26,7 @@ mod run;
 mod shadow;
 mod site;
 mod space;
+mod undo;
 mod wave;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

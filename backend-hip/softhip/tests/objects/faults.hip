@@ -34,3 +34,11 @@ extern "C" __global__ void sum_of_three(const u32x3 *x, u32 *out) { out[thread_x
 
 // One byte each.
 extern "C" __global__ void copy_u8(const u8 *x, u8 *out) { out[thread_x()] = x[thread_x()]; }
+
+// Block b adds slot reads[b] of `slots` to what it computes in `rounds` turns, and puts the sum into slot writes[b]; a
+// slot has a word per thread. Right if no block touches a slot that another one writes.
+extern "C" __global__ void exchange(const u32 *reads, const u32 *writes, u32 *slots, u32 rounds) {
+    u32 value = slots[reads[block_x()] * block_dim_x() + thread_x()];
+    for (u32 i = 0; i < rounds; i++) value = value * 1664525u + (1013904223u ^ i);
+    slots[writes[block_x()] * block_dim_x() + thread_x()] = value;
+}

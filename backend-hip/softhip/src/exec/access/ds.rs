@@ -1,9 +1,10 @@
 //! DS: loads, stores and atomics of LDS.
 
-use super::active;
 use super::atomic::Rmw;
 use super::lds::Touch;
 use super::narrow::{Half, Width};
+use super::together::Together;
+use super::{active, banks};
 use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::commit;
 use crate::exec::core::trap::Trap;
@@ -11,9 +12,6 @@ use crate::exec::core::uop::Uop;
 use crate::isa::inst::Ds;
 use crate::isa::{Mods, Op};
 use crate::memory::{AccessKind, Lanes, WAVE};
-
-/// Banks of 4 bytes.
-const BANKS: u64 = 32;
 
 fn fields(u: &Uop) -> Ds {
     match u.inst.mods {
@@ -28,53 +26,14 @@ fn addresses(c: &Cx<'_>, u: &Uop, offset: u32) -> [u64; WAVE] {
     register.map(|address| u64::from(address) + u64::from(offset))
 }
 
-/// Counts the passes beyond the first that an access needs.
-fn count_conflicts(c: &mut Cx<'_>, addresses: &[u64; WAVE], exec: u64, bytes: u32) {
-    // As many lanes at a time as fill the banks once.
-    let at_once = match bytes {
-        0..=4 => 32,
-        8 => 16,
-        _ => 8,
+/// The access as one of all lanes together, if it can be; counts its bank conflicts in any case.
+fn together(c: &mut Cx<'_>, u: &Uop, addresses: &[u64; WAVE], exec: u64, bytes: u32) -> Option<Together> {
+    let lanes = Together::of(addresses, exec, bytes, c.lds.len());
+    c.counters.bank_conflicts += match &lanes {
+        Some(lanes) => c.lds.bank_conflicts(lanes, u.offset),
+        None => banks::conflicts(&addresses.map(|address| address as u32), exec, bytes),
     };
-    for start in (0..WAVE).step_by(at_once) {
-        let together = exec & ((u64::MAX >> (WAVE - at_once)) << start);
-        let words = active(together).flat_map(|lane| {
-            let first = addresses[lane] / 4;
-            first..first + u64::from(bytes.div_ceil(4))
-        });
-        if !is_free_of_conflicts(words.clone()) {
-            let passes = passes(words.collect());
-            c.counters.bank_conflicts += passes.saturating_sub(1);
-        }
-    }
-}
-
-/// No bank is asked for two different words.
-fn is_free_of_conflicts(mut words: impl Iterator<Item = u64>) -> bool {
-    let mut asked = [None; BANKS as usize];
-    words.all(|word| *asked[(word % BANKS) as usize].get_or_insert(word) == word)
-}
-
-/// How many different words the busiest bank is asked for.
-fn passes(mut words: Vec<u64>) -> u64 {
-    words.sort_unstable();
-    words.dedup();
-    let mut load = [0u64; BANKS as usize];
-    for word in words {
-        load[(word % BANKS) as usize] += 1;
-    }
-    load.into_iter().max().unwrap_or(0)
-}
-
-/// Neighbouring lanes on neighbouring words never conflict.
-fn is_linear(addresses: &[u64; WAVE], bytes: u32) -> bool {
-    addresses.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == u64::from(bytes))
-}
-
-fn count(c: &mut Cx<'_>, addresses: &[u64; WAVE], exec: u64, bytes: u32) {
-    if !(bytes == 4 && is_linear(addresses, bytes)) {
-        count_conflicts(c, addresses, exec, bytes);
-    }
+    lanes
 }
 
 /// Loads whole dwords or a narrow value per active lane into `registers`.
@@ -86,7 +45,12 @@ pub(in crate::exec) fn load_lanes(
     width: Width,
     first: usize,
 ) -> Result<(), Trap> {
-    count(c, addresses, exec, width.bytes);
+    if let Some(lanes) = together(c, u, addresses, exec, width.bytes)
+        && c.lds.pass::<false>(&lanes, c.wave.id, u.offset)
+    {
+        c.lds.load(&lanes, &mut c.wave.v[first..first + width.registers()], width);
+        return Ok(());
+    }
     let (kind, wave) = (AccessKind::Read, c.wave.id);
     for lane in active(exec) {
         let touch = Touch { kind, wave, at: addresses[lane], size: width.bytes, offset: u.offset };
@@ -115,13 +79,18 @@ pub(in crate::exec) fn store_lanes(
     width: Width,
     first: usize,
 ) -> Result<(), Trap> {
-    count(c, addresses, exec, width.bytes);
+    let shift = if width.half == Some(Half::High) { 16 } else { 0 };
+    if let Some(lanes) = together(c, u, addresses, exec, width.bytes)
+        && c.lds.pass::<true>(&lanes, c.wave.id, u.offset)
+    {
+        c.lds.store(&lanes, &c.wave.v[first..first + width.registers()], shift);
+        return Ok(());
+    }
     let (kind, wave) = (AccessKind::Write, c.wave.id);
     for lane in active(exec) {
         let touch = Touch { kind, wave, at: addresses[lane], size: width.bytes, offset: u.offset };
         c.lds.touch(touch).map_err(|fault| Trap::local(lane, fault))?;
     }
-    let shift = if width.half == Some(Half::High) { 16 } else { 0 };
     for lane in active(exec) {
         let at = addresses[lane];
         if width.bytes < 4 {
@@ -275,23 +244,4 @@ pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
         }
     };
     Some(handler)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn banks_serve_one_word_at_a_time() {
-        for (words, expected) in [
-            ((0..32).collect::<Vec<u64>>(), 1),
-            (vec![5; 32], 1),
-            ((0..32).map(|lane| 33 * lane).collect(), 1),
-            ((0..32).map(|lane| 2 * lane).collect(), 2),
-            ((0..32).map(|lane| 32 * lane).collect(), 32),
-        ] {
-            assert_eq!(is_free_of_conflicts(words.iter().copied()), expected == 1);
-            assert_eq!(passes(words), expected);
-        }
-    }
 }

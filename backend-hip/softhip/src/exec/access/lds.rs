@@ -4,22 +4,23 @@
 //! it since the last barrier. Two waves that touch one byte between two barriers, one of them writing, race:
 //! nothing orders them. Atomics do not race with atomics.
 
+use super::banks::Patterns;
 use crate::memory::{AccessKind, Checks};
 use crate::report::{LdsFault, LdsProblem, Segment};
 
 /// Set in a writer's mark when it was an atomic.
 const ATOMIC: u8 = 0x80;
 /// The mark of several waves.
-const SEVERAL: u8 = 0x7f;
+pub(super) const SEVERAL: u8 = 0x7f;
 
 /// Who touched the four bytes of a word in an epoch; a mark is a wave's number plus 1, or 0.
 #[derive(Debug, Clone, Copy, Default)]
-struct Record {
-    epoch: u32,
-    writer: [u8; 4],
-    reader: [u8; 4],
-    write_offset: u32,
-    read_offset: u32,
+pub(super) struct Record {
+    pub(super) epoch: u32,
+    pub(super) writer: [u8; 4],
+    pub(super) reader: [u8; 4],
+    pub(super) write_offset: u32,
+    pub(super) read_offset: u32,
 }
 
 /// One access of one lane.
@@ -39,13 +40,14 @@ pub(in crate::exec) struct Touch {
 /// The memory of one workgroup.
 #[derive(Debug)]
 pub(in crate::exec) struct Lds {
-    words: Vec<u32>,
+    pub(super) words: Vec<u32>,
     /// Low four bits: which bytes of the word have been written.
-    written: Vec<u8>,
-    records: Vec<Record>,
+    pub(super) written: Vec<u8>,
+    pub(super) records: Vec<Record>,
     len: u64,
-    epoch: u32,
-    checks: Checks,
+    pub(super) epoch: u32,
+    pub(super) checks: Checks,
+    pub(super) patterns: Patterns,
 }
 
 impl Lds {
@@ -60,6 +62,7 @@ impl Lds {
             len,
             epoch: 1,
             checks,
+            patterns: Patterns::new(),
         }
     }
 

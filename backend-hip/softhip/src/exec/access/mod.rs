@@ -1,6 +1,7 @@
 //! Memory of lanes: global, local, private, and atomics on them.
 
 pub(super) mod atomic;
+mod banks;
 pub(super) mod buffer;
 pub(super) mod ds;
 pub(super) mod flat;
@@ -9,10 +10,15 @@ pub(super) mod lds;
 pub(super) mod narrow;
 pub(super) mod permute;
 pub(super) mod scratch;
-
-use crate::memory::WAVE;
+mod together;
 
 /// The numbers of the lanes set in `exec`, ascending.
+#[inline]
 fn active(exec: u64) -> impl Iterator<Item = usize> + Clone {
-    (0..WAVE).filter(move |lane| (exec >> lane) & 1 != 0)
+    let mut rest = exec;
+    std::iter::from_fn(move || {
+        let lane = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+        rest &= rest - 1;
+        Some(lane)
+    })
 }

@@ -21,6 +21,11 @@ pub(in crate::exec) struct Tally {
 }
 
 impl Tally {
+    /// All wave instructions.
+    pub fn instructions(&self) -> u64 {
+        self.instructions.iter().sum()
+    }
+
     /// Adds these counts to a launch's.
     pub fn add_to(&self, sum: &mut Counters) {
         let of = |kind: Kind| self.instructions[kind as usize];
@@ -28,7 +33,7 @@ impl Tally {
             launches: 0,
             groups: self.groups,
             waves: self.waves,
-            instructions: self.instructions.iter().sum(),
+            instructions: self.instructions(),
             scalar: of(Kind::Scalar) + of(Kind::Control),
             vector: of(Kind::Vector),
             matrix: of(Kind::Matrix),

@@ -13,6 +13,7 @@
 //! Records of one page of 4 KiB are updated under the page's spin lock, once per wave access and page. An
 //! access whose bits are all recorded already needs no lock: whatever conflicts with it later sees them.
 
+mod page;
 mod record;
 mod recorder;
 
@@ -21,10 +22,12 @@ use std::sync::{Mutex, PoisonError};
 
 use bytemuck::allocation::try_zeroed_slice_box;
 
+use super::allocation::Allocation;
 use super::blocks::{self, BLOCK};
 use super::cells::index;
 use super::fault::{AccessKind, RaceSide};
 use super::group::{Group, Order};
+use page::{PAGE_WORDS, Page};
 use record::{
     HEADER, LISTED, List, PackedPc, READ, RECORD, Record, SHARED, Slot, Touch, WRITTEN, same_launch,
 };
@@ -38,12 +41,9 @@ const PAGE: u64 = PAGE_BLOCKS * BLOCK;
 /// The races of one allocation.
 #[derive(Debug)]
 pub(super) struct Shadow {
-    locks: Box<[AtomicU32]>,
-    /// The last launch that touched each page.
-    pages: Box<[AtomicU32]>,
+    /// A [`Page`] each.
+    pages: Box<[AtomicU64]>,
     records: Box<[AtomicU64]>,
-    /// Per page, the last launch in which all bytes of a block became shared (high half), and how many blocks are so.
-    shared: Box<[AtomicU64]>,
     /// Bytes of the allocation.
     len: u64,
     /// Per block, where its first actor last read and wrote it, see [`PackedPc`].
@@ -62,10 +62,8 @@ pub(super) struct Conflict {
 impl Shadow {
     pub(super) fn empty() -> Self {
         Self {
-            locks: Box::default(),
             pages: Box::default(),
             records: Box::default(),
-            shared: Box::default(),
             len: 0,
             pcs: Box::default(),
             list: Mutex::default(),
@@ -77,10 +75,8 @@ impl Shadow {
         let blocks = usize::try_from(len.div_ceil(BLOCK)).ok()?;
         let pages = blocks.div_ceil(index(PAGE_BLOCKS));
         Some(Self {
-            locks: try_zeroed_slice_box(pages).ok()?,
-            pages: try_zeroed_slice_box(pages).ok()?,
+            pages: try_zeroed_slice_box(pages.checked_mul(PAGE_WORDS)?).ok()?,
             records: try_zeroed_slice_box(blocks.checked_mul(RECORD)?).ok()?,
-            shared: try_zeroed_slice_box(pages).ok()?,
             len,
             pcs: try_zeroed_slice_box(blocks).ok()?,
             list: Mutex::default(),
@@ -96,10 +92,15 @@ impl Shadow {
             && (first..=last).all(|page| self.shared_blocks(launch, page) == self.blocks_of(page))
     }
 
+    #[inline]
+    fn page(&self, page: u64) -> Page<'_> {
+        Page(&self.pages.as_chunks::<PAGE_WORDS>().0[index(page)])
+    }
+
     /// How many blocks of a page are wholly shared.
     #[inline]
     fn shared_blocks(&self, launch: u32, page: u64) -> u64 {
-        let count = self.shared[index(page)].load(Ordering::Relaxed);
+        let count = self.page(page).shared().load(Ordering::Relaxed);
         if count >> 32 == u64::from(launch) { count & 0xFFFF_FFFF } else { 0 }
     }
 
@@ -115,10 +116,11 @@ impl Shadow {
         let (before, page) = (slot.get(SHARED), block / PAGE_BLOCKS);
         slot.put(SHARED, mask);
         let count = self.shared_blocks(launch, page) + u64::from(mask == all) - u64::from(before == all);
-        self.shared[index(page)].store((u64::from(launch) << 32) | count, Ordering::Relaxed);
+        self.page(page).shared().store((u64::from(launch) << 32) | count, Ordering::Relaxed);
     }
 
-    /// Records accesses of `group`, block by block. Blocks of one page should be neighbours.
+    /// Records accesses of `group`, block by block. Blocks of one page should be neighbours. `keeper` keeps what
+    /// newly written blocks hold.
     #[inline]
     pub(super) fn recorder<'a>(
         &'a self,
@@ -126,8 +128,9 @@ impl Shadow {
         group: &'a mut Group,
         kind: AccessKind,
         pc: u32,
+        keeper: Option<&'a Allocation>,
     ) -> Recorder<'a> {
-        Recorder::new(self, order, group, kind, pc)
+        Recorder::new(self, order, group, kind, pc, keeper)
     }
 
     /// The block has been touched by more than one actor in this launch, or is about to be, or has atomics.
@@ -197,8 +200,8 @@ impl Shadow {
     pub(super) fn touched(&self, launch: u32, mut each: impl FnMut(u64, u64, u64)) {
         let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         let pages = self.records.as_chunks::<RECORD>().0.chunks(index(PAGE_BLOCKS));
-        for ((page, last), records) in (0u64..).zip(&self.pages).zip(pages) {
-            if last.load(Ordering::Relaxed) != launch {
+        for (page, records) in (0u64..).zip(pages) {
+            if self.page(page).last().load(Ordering::Relaxed) != u64::from(launch) {
                 continue;
             }
             for (block, words) in (page * PAGE_BLOCKS..).zip(records) {

@@ -1,9 +1,11 @@
 //! Recording the accesses of one wave instruction.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::page::PageLock;
 use super::record::{HEADER, PackedPc, READ, RECORD, SHARED, Slot, Touch, WRITTEN, same_launch};
 use super::{Conflict, PAGE_BLOCKS, Shadow};
+use crate::memory::allocation::Allocation;
 use crate::memory::cells::index;
 use crate::memory::fault::AccessKind;
 use crate::memory::group::{Group, Order};
@@ -24,6 +26,8 @@ pub(in crate::memory) struct Recorder<'a> {
     page: u64,
     lock: Option<PageLock<'a>>,
     conflict: Option<Conflict>,
+    /// Keeps what written blocks hold.
+    keeper: Option<&'a Allocation>,
 }
 
 impl<'a> Recorder<'a> {
@@ -34,6 +38,7 @@ impl<'a> Recorder<'a> {
         group: &'a mut Group,
         kind: AccessKind,
         pc: u32,
+        keeper: Option<&'a Allocation>,
     ) -> Self {
         let mine = Slot::header(order.launch(), group.actor());
         Self {
@@ -48,6 +53,7 @@ impl<'a> Recorder<'a> {
             page: u64::MAX,
             lock: None,
             conflict: None,
+            keeper,
         }
     }
 
@@ -73,6 +79,9 @@ impl<'a> Recorder<'a> {
         if block / PAGE_BLOCKS != self.page {
             self.enter(block / PAGE_BLOCKS);
         }
+        if let Some(allocation) = self.keeper {
+            allocation.undo.keep(self.order.launch(), block, allocation.contents());
+        }
         let header = slot.get(HEADER);
         if self.kind != AccessKind::Atomic {
             let pcs = &self.shadow.pcs[index(block)];
@@ -95,9 +104,10 @@ impl<'a> Recorder<'a> {
     #[inline(never)]
     fn enter(&mut self, page: u64) {
         self.lock = None;
-        self.lock = Some(PageLock::acquire(&self.shadow.locks[index(page)]));
+        let words = self.shadow.page(page);
+        self.lock = Some(words.lock());
         self.page = page;
-        self.shadow.pages[index(page)].store(self.order.launch(), Ordering::Relaxed);
+        words.last().store(self.order.launch().into(), Ordering::Relaxed);
         self.group.note_plain(self.kind);
     }
 
@@ -112,31 +122,5 @@ impl<'a> Recorder<'a> {
     #[inline]
     pub(in crate::memory) fn finish(self) -> Result<(), Conflict> {
         self.conflict.map_or(Ok(()), Err)
-    }
-}
-
-/// A page's lock, held.
-struct PageLock<'a>(&'a AtomicU32);
-
-impl<'a> PageLock<'a> {
-    #[inline]
-    fn acquire(lock: &'a AtomicU32) -> Self {
-        let mut spins = 0u32;
-        while lock.compare_exchange_weak(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            spins += 1;
-            if spins.is_multiple_of(64) {
-                std::thread::yield_now();
-            } else {
-                std::hint::spin_loop();
-            }
-        }
-        Self(lock)
-    }
-}
-
-impl Drop for PageLock<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        self.0.store(0, Ordering::Release);
     }
 }
