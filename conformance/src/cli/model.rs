@@ -17,6 +17,7 @@ use engine::taps::TapError;
 use engine::tokenizer::{EncodeOptions, Tokenizer, TokenizerError};
 use kernels::{Backend, DType};
 
+use super::progress::Progress;
 use super::{Trouble, env};
 
 /// The model and where it runs.
@@ -143,7 +144,15 @@ impl ModelArgs {
         file: &ModelFile,
         slots: usize,
     ) -> Result<(Model<B>, KvCache<B::Buffer>), Trouble> {
-        let model = Model::load(backend, &file.gguf, file.config.clone())?;
+        let mut progress = None;
+        let model = Model::load_watched(backend, &file.gguf, file.config.clone(), &mut |loaded| {
+            let progress = progress.get_or_insert_with(|| Progress::bytes("loading weights", loaded.all));
+            progress.reach(loaded.bytes as u64);
+        });
+        if let Some(progress) = progress {
+            progress.finish();
+        }
+        let model = model?;
         let trained = file.config.context_length;
         if slots > trained {
             eprintln!("warning: {slots} positions, the model was trained for {trained}");
