@@ -1,6 +1,6 @@
 //! What kernels cost on a CDNA3 GPU, as far as that can be known without one.
 //!
-//! * [`resources`]: what an object says about its kernels, and how many waves of them fit on a SIMD.
+//! * [`mod@resources`]: what an object says about its kernels, and how many waves of them fit on a SIMD.
 //! * [`sizes`]: the ops at the sizes of two models; [`least`], the bytes that each has to move.
 //! * [`measured`]: what the software device counts while they run.
 //! * [`baseline`]: figures that are on record, and what has become worse since.
