@@ -185,6 +185,7 @@ impl Backend for HipBackend {
     }
 
     fn launch(&self, stream: &HipStream, op: Valid<Op<'_, DeviceBuffer>>) -> Result<(), DeviceError> {
+        stream.begin_op();
         ops::launch(Queue { modules: &self.modules, stream }, op)?;
         if self.sync_per_op { stream.synchronize() } else { Ok(()) }
     }

@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 
 use libloading::Library;
 use sha2::{Digest, Sha256};
+use softhip::object::CodeObject;
 
 use crate::objects;
 
@@ -143,11 +144,19 @@ impl Compiler {
     }
 }
 
-/// The code object of `stem` for `arch`, from the cache or from the compiler.
+/// The code object of `stem` for `arch`, from the cache of this user or from the compiler.
 pub fn object(stem: &str, arch: &str) -> Result<Vec<u8>, CompileError> {
+    object_cached(cache_folder().as_deref(), stem, arch)
+}
+
+/// The code object of `stem` for `arch`, from the cache in `folder` or from the compiler. A file that is no whole object for `arch` is
+/// made anew.
+pub fn object_cached(folder: Option<&Path>, stem: &str, arch: &str) -> Result<Vec<u8>, CompileError> {
     let source = objects::source(stem).ok_or_else(|| CompileError::NoSource(stem.into()))?;
-    let cached = cache_folder().map(|folder| folder.join(cache_name(stem, source, arch)));
-    if let Some(bytes) = cached.as_ref().and_then(|path| fs::read(path).ok()) {
+    let cached = folder.map(|folder| folder.join(cache_name(stem, source, arch)));
+    let whole =
+        |bytes: &Vec<u8>| CodeObject::read(bytes).is_ok_and(|object| object.target().name() == Some(arch));
+    if let Some(bytes) = cached.as_ref().and_then(|path| fs::read(path).ok()).filter(whole) {
         return Ok(bytes);
     }
     let bytes = compile(stem, source, arch)?;

@@ -33,4 +33,4 @@ mod workspace;
 pub use backend::{HipBackend, Options};
 pub use memory::DeviceBuffer;
 pub use module::Function;
-pub use stream::{HipEvent, HipStream};
+pub use stream::{HipEvent, HipStream, Launched};

@@ -103,6 +103,11 @@ impl Objects {
         })
     }
 
+    /// The object that provides the kernels of `stem`, those of later layers aside.
+    pub fn first(&self, stem: &str) -> Option<Found> {
+        self.layers.iter().find_map(|find| find(stem))
+    }
+
     /// How many layers there are.
     pub(crate) fn layers(&self) -> usize {
         self.layers.len()

@@ -25,17 +25,21 @@ struct StreamHandle {
     api: Arc<Api>,
     raw: Handle,
     workspace: Workspace,
-    /// For fault reports.
-    last: Mutex<Option<Launched>>,
+    /// The launches of the last op.
+    launches: Mutex<Vec<Launched>>,
 }
 
 /// A launch that was given to a stream.
 #[derive(Clone, Debug)]
-pub(crate) struct Launched {
-    pub(crate) kernel: Arc<Kernel>,
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: u32,
-    pub(crate) dynamic_lds: u32,
+pub struct Launched {
+    /// The kernel, as its object describes it.
+    pub kernel: Arc<Kernel>,
+    /// Blocks in each dimension.
+    pub grid: [u32; 3],
+    /// Threads of a block.
+    pub block: u32,
+    /// Bytes of LDS beyond what the kernel declares.
+    pub dynamic_lds: u32,
 }
 
 impl HipStream {
@@ -47,23 +51,35 @@ impl HipStream {
             handle: Arc::new(StreamHandle {
                 api: Arc::clone(api),
                 raw: Handle(raw),
-                last: Mutex::new(None),
+                launches: Mutex::default(),
                 workspace: Workspace::default(),
             }),
         })
     }
 
+    /// A new op begins: forgets the launches of the one before.
+    pub(crate) fn begin_op(&self) {
+        if let Ok(mut launches) = self.handle.launches.lock() {
+            launches.clear();
+        }
+    }
+
     /// Remembers what is about to be launched.
     pub(crate) fn remember(&self, launched: Launched) {
-        if let Ok(mut last) = self.handle.last.lock() {
-            *last = Some(launched);
+        if let Ok(mut launches) = self.handle.launches.lock() {
+            launches.push(launched);
         }
+    }
+
+    /// The launches of the last op, in order.
+    pub fn launches(&self) -> Vec<Launched> {
+        self.handle.launches.lock().map(|launches| launches.clone()).unwrap_or_default()
     }
 
     /// The last launch: stream, kernel, grid, block, LDS.
     pub(crate) fn last_launch(&self) -> Option<String> {
-        let last = self.handle.last.lock().ok()?;
-        let Launched { kernel, grid: [x, y, z], block, dynamic_lds } = last.as_ref()?;
+        let launches = self.handle.launches.lock().ok()?;
+        let Launched { kernel, grid: [x, y, z], block, dynamic_lds } = launches.last()?;
         let (name, lds) = (&kernel.name, kernel.lds_size + dynamic_lds);
         let stream = self.raw();
         Some(format!(

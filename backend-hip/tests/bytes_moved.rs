@@ -5,7 +5,7 @@ mod rig;
 
 use backend_hip::DeviceBuffer;
 use kernels::ops::rope::{Pairing, Scaling};
-use kernels::ops::{Attention, KvWrite, Rope, SiluMul};
+use kernels::ops::{Attention, KvWrite, RmsNorm, Rope, SiluMul, Softmax};
 use kernels::{Backend as _, DType, Layout, Op, Source, Valid, View, ViewMut};
 use rig::Rig;
 
@@ -22,6 +22,34 @@ fn moves_at_most_a_tenth_more(rig: &Rig, fewest: usize, op: Valid<Op<'_, DeviceB
 
 fn f32s(shape: &[usize]) -> Layout {
     Layout::contiguous(DType::F32, shape)
+}
+
+#[test]
+fn rms_norm_reads_its_row_once() {
+    let rig = Rig::new();
+    for n in [576, 2048, 4096, 8192] {
+        let (x, weight, mut out) = (rig.numbers(n, "x"), rig.numbers(n, "weight"), rig.room(n, "out"));
+        let layout = f32s(&[1, n]);
+        let op = RmsNorm {
+            x: Source::Of(View::new(&x, layout)),
+            weight: View::new(&weight, f32s(&[n])),
+            out: ViewMut::new(&mut out, layout),
+            eps: 1e-5,
+        };
+        moves_at_most_a_tenth_more(&rig, 3 * 4 * n, op.validate().unwrap());
+    }
+}
+
+#[test]
+fn softmax_reads_its_row_once() {
+    let rig = Rig::new();
+    for n in [512, 2048, 4096, 8192] {
+        let (x, mut out) = (rig.numbers(n, "x"), rig.room(n, "out"));
+        let layout = f32s(&[1, n]);
+        let x = Source::Of(View::new(&x, layout));
+        let op = Softmax { x, out: ViewMut::new(&mut out, layout), scale: 0.125 };
+        moves_at_most_a_tenth_more(&rig, 2 * 4 * n, op.validate().unwrap());
+    }
 }
 
 #[test]

@@ -32,3 +32,27 @@ fn a_source_that_does_not_compile_is_an_error_with_its_name() {
     let error = hiprtc::compile("broken", "this is no kernel", ARCH).unwrap_err().to_string();
     assert!(error.contains("hiprtcCompileProgram of 'broken' for gfx90a failed"), "{error}");
 }
+
+#[test]
+fn what_was_compiled_is_kept_and_made_anew_where_it_is_broken() {
+    let folder = tempfile::tempdir().unwrap();
+    let object = |stem: &str| hiprtc::object_cached(Some(folder.path()), stem, ARCH).unwrap();
+    let files = || {
+        let entries = std::fs::read_dir(folder.path()).unwrap();
+        entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let add = object("add");
+    let [file] = &files()[..] else { panic!("{:?}", files()) };
+    assert_eq!(std::fs::read(file).unwrap(), add);
+    // What the file holds is what is used.
+    let mul = hiprtc::object_cached(None, "mul", ARCH).unwrap();
+    std::fs::write(file, &mul).unwrap();
+    assert_eq!(object("add"), mul);
+    // But not a part of an object, nor one for another GPU.
+    let broken: [&[u8]; 3] = [&add[..add.len() / 2], b"", objects::gfx942("add").unwrap()];
+    for broken in broken {
+        std::fs::write(file, broken).unwrap();
+        assert_eq!(object("add"), add);
+        assert_eq!(std::fs::read(file).unwrap(), add);
+    }
+}

@@ -116,6 +116,42 @@ fn a_failed_allocation_is_a_value_and_the_next_one_works() {
     assert!(backend.alloc(16, "lucky").is_ok());
 }
 
+/// A norm of one row on new buffers, from the host and back.
+fn norm(backend: &HipBackend) -> Result<Vec<f32>, DeviceError> {
+    let stream = backend.stream()?;
+    let values = [3.0f32, 4.0];
+    let x = backend.upload(&stream, bytemuck::cast_slice(&values), "x")?;
+    let weight = backend.upload(&stream, bytemuck::cast_slice(&[1.0f32, 1.0]), "weight")?;
+    let mut out = backend.alloc(8, "out")?;
+    backend.launch(&stream, rms_norm(2, &x, &weight, &mut out).validate().unwrap())?;
+    let read = backend.read_bytes(&stream, &out, 0..8, Tag::of("out"))?;
+    Ok(f32s(&read.wait()?))
+}
+
+#[test]
+fn whichever_allocation_fails_the_error_is_a_value_and_the_backend_goes_on() {
+    let whole = norm(&backend(Policy::Eager, Options::default())).unwrap();
+    let mut failed = 0;
+    for n in 1.. {
+        let device = Arc::new(SoftDevice::new(SoftOptions::default()));
+        let backend = HipBackend::on_software(Arc::clone(&device), Options::default()).unwrap();
+        device.fail_allocation(n);
+        match norm(&backend) {
+            Ok(out) => {
+                assert_eq!(out, whole);
+                break;
+            }
+            Err(error) => {
+                failed += 1;
+                let text = error.to_string();
+                assert!(text.contains("bytes") || text.contains("OutOfMemory"), "allocation {n}: {text}");
+            }
+        }
+        assert_eq!(norm(&backend).unwrap(), whole, "after allocation {n} failed");
+    }
+    assert!(failed >= 6, "three buffers and three pinned ones can fail, {failed} did");
+}
+
 #[test]
 fn memory_that_was_never_written_is_named_when_a_kernel_reads_it() {
     let backend = backend(Policy::Eager, Options { sync_per_op: true, ..Options::default() });

@@ -7,7 +7,6 @@
 #![forbid(unsafe_code)]
 
 pub mod costs;
-pub mod operands;
 pub mod smollm2;
 
 use std::time::{Duration, Instant};
@@ -17,8 +16,8 @@ use backend_cpu::reference::Reference;
 use criterion::{Bencher, BenchmarkId, Criterion};
 use kernels::{Backend, Record, Stem};
 
+pub use conformance::dense::Dense;
 pub use costs::Cost;
-pub use operands::Dense;
 
 /// Operations up to which the reference is timed as well; it is written to be read, not to be waited for.
 const QUICK: usize = 1 << 18;

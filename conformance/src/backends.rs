@@ -161,7 +161,8 @@ impl Settings {
         }
     }
 
-    fn hip(&self) -> Options {
+    /// How HIP backends are to run.
+    pub fn hip(&self) -> Options {
         let own = Objects::default();
         let objects = match &self.objects {
             Some(folder) => Objects::in_folder(folder.clone()).over(own),

@@ -3,11 +3,12 @@
 //! * [`name`]: what a case is called, which is also how it is run again.
 //! * [`ops`]: the cases of each op, one file per stem; [`family`] is what such a file provides.
 //! * [`trial`]: one case under way: runs, checks, findings. [`target`] is the backend under test.
-//! * [`data`] and [`weights`]: seeded data.
+//! * [`data`], [`weights`] and [`dense`]: seeded data.
 //! * [`suite`]: all cases. [`sweep`] runs many over [`worker`] processes, [`stream`] adds random ones, [`shrink`] makes failing
 //!   ones smaller, [`expectations`] knows the known failures, [`report`] says what became of them.
 //! * [`backends`]: what this machine has.
 //! * [`control`] shows that the suite can fail; [`zoo`] plants bugs and shows which check finds which.
+//! * [`quality`]: what kernels cost, counted without a GPU.
 //!
 //! For the day of the fault:
 //!
@@ -21,6 +22,7 @@ pub mod backends;
 pub mod capsule;
 pub mod control;
 pub mod data;
+pub mod dense;
 pub mod diff;
 pub mod expectations;
 pub mod family;
@@ -31,6 +33,7 @@ pub mod ops;
 pub mod outcome;
 pub mod pattern;
 pub mod provenance;
+pub mod quality;
 pub mod reduce;
 pub mod replay;
 pub mod report;

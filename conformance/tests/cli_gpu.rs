@@ -74,6 +74,43 @@ fn info_lists_arguments_and_limits() {
 }
 
 #[test]
+fn report_of_an_object_says_what_its_kernels_take() {
+    let folder = Folder::new();
+    let json = folder.path("report.json");
+    let text = ends_with(0, &["report", &object("rope"), "--json", json.to_str().unwrap()]);
+    let head = "kernel    VGPRs  SGPRs  AGPRs     LDS  scratch  block  waves/SIMD\n";
+    assert!(text.starts_with(head), "{text}");
+    assert!(text.contains("rope_f32      8     20      0       0        0   1024           8\n"), "{text}");
+    assert!(!text.contains("bytes"), "nothing is run: {text}");
+    let json: serde_json::Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
+    assert_eq!(json["kernels"][0]["vgprs"], 8);
+    assert_eq!(json["ops"], serde_json::json!([]));
+    let none = ends_with(2, &["report", &object("rope"), "--kernel", "gelu"]);
+    assert!(none.contains("no kernel's name contains 'gelu'"), "{none}");
+    let missing = ends_with(2, &["report", folder.path("none.hsaco").to_str().unwrap()]);
+    assert!(missing.contains("none.hsaco"), "{missing}");
+}
+
+#[test]
+fn report_measures_the_programs_own_kernels_and_names_what_is_worse_than_on_record() {
+    let folder = Folder::new();
+    let on_record =
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/hip/quality.toml"));
+    let lower = on_record.unwrap().replace("rms_norm_1024 = { vgprs = 16,", "rms_norm_1024 = { vgprs = 15,");
+    let path = folder.path("quality.toml");
+    fs::write(&path, lower).unwrap();
+    let file = path.to_str().unwrap();
+    let text = ends_with(1, &["report", "--kernel", "rms_norm", "--baseline", file]);
+    assert!(text.contains("rms_norm_1024    "), "{text}");
+    assert!(text.contains("smollm2, 1x576 "), "{text}");
+    assert!(text.contains("worse: rms_norm_1024: VGPRs was 15, is 16\n"), "{text}");
+    assert_eq!(text.matches("worse: ").count(), 1, "{text}");
+    fs::write(&path, "[kernels]\nadd = 3\n").unwrap();
+    let text = ends_with(2, &["report", "--baseline", file]);
+    assert!(text.contains("quality.toml") && !text.contains("panicked"), "{text}");
+}
+
+#[test]
 fn objdump_prints_every_instruction_with_its_bytes() {
     let text = ends_with(0, &["objdump", &object("silu_mul"), "silu_mul_f32", "--lines"]);
     assert!(text.contains("<silu_mul_f32>:\n"), "{text}");

@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use backend_cpu::fast::Fast;
 use backend_cpu::reference::Reference;
+use backend_hip::{HipBackend, Options};
 use engine::config::ModelConfig;
 use engine::generate::{GenerateOptions, generate};
 use engine::gguf::Gguf;
@@ -37,6 +38,8 @@ struct Record {
     gen_ids: Vec<u32>,
     /// After the prompt.
     logits: Vec<f32>,
+    /// The most likely ids at each step with their logits, best first.
+    best: Vec<Vec<(u32, f32)>>,
 }
 
 fn record(folder: &Path, prompt: usize) -> Record {
@@ -46,7 +49,8 @@ fn record(folder: &Path, prompt: usize) -> Record {
     let bytes = fs::read(folder.join(format!("f32_kvf32.p{prompt}.logits.f32"))).unwrap();
     let (words, _) = bytes.as_chunks::<4>();
     let logits = words.iter().map(|w| f32::from_le_bytes(*w)).collect();
-    Record { prompt_ids: ids("prompt_ids"), gen_ids: ids("gen_ids"), logits }
+    let best = serde_json::from_value(json["top10_logits_per_step"].clone()).unwrap();
+    Record { prompt_ids: ids("prompt_ids"), gen_ids: ids("gen_ids"), logits, best }
 }
 
 fn setup(test: &str) -> Option<(Gguf, ModelConfig, PathBuf)> {
@@ -70,7 +74,7 @@ fn argmax(logits: &[f32]) -> u32 {
 /// single-token passes give the same bits (`tests/forward.rs`), this is the greedy generation.
 fn follows_the_record<B: Backend>(model: &mut Model<B>, folder: &Path) {
     for prompt in 0..4 {
-        let Record { prompt_ids, gen_ids, logits: want } = record(folder, prompt);
+        let Record { prompt_ids, gen_ids, logits: want, .. } = record(folder, prompt);
         let ids = [&prompt_ids[..], &gen_ids].concat();
         let config = KvConfig { dtype: DType::F32, seqs: 1, slots: ids.len() };
         let mut cache = model.cache(config).unwrap();
@@ -113,6 +117,43 @@ fn fast_backend_follows_llama_cpp_on_exact_activations() {
     let Some((gguf, config, folder)) = setup("fast_backend_follows_llama_cpp") else { return };
     let mut model = Model::load(Fast::exact(0), &gguf, config).unwrap();
     follows_the_record(&mut model, &folder);
+}
+
+/// Tokens after the first prompt for which the software device is asked.
+const DECODED: usize = 3;
+
+/// HIP kernels on the software device: a prompt at once, then tokens one at a time, each the recorded one.
+#[test]
+fn software_device_follows_llama_cpp() {
+    let Some((gguf, config, folder)) = setup("software_device_follows_llama_cpp") else { return };
+    let backend = HipBackend::software(softhip::control::Options::default(), Options::default()).unwrap();
+    let mut told = Vec::new();
+    let mut model = Model::load_watched(backend, &gguf, config, &mut |loaded| told.push(loaded)).unwrap();
+    assert!(told.is_sorted_by(|one, next| one.bytes < next.bytes), "{told:?}");
+    assert!(told.last().is_some_and(|end| end.bytes == end.all), "{told:?}");
+    let Record { prompt_ids, gen_ids, logits: want, best } = record(&folder, 0);
+    let slots = prompt_ids.len() + DECODED;
+    let mut cache = model.cache(KvConfig { dtype: DType::F32, seqs: 1, slots }).unwrap();
+    let mut batch = Batch::of(&prompt_ids, 0, 0);
+    for step in 0..=DECODED {
+        let begin = Instant::now();
+        let phase = if step == 0 { Step::PREFILL } else { Step::decode(step) };
+        let logits = model.forward(&mut cache, &batch, phase, &mut NoTaps).unwrap();
+        let seconds = begin.elapsed().as_secs_f64();
+        let logits = logits.last();
+        // Of every logit after the prompt, then of the ten best on record.
+        let worst = if step == 0 {
+            logits.iter().zip(&want).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max)
+        } else {
+            best[step].iter().map(|&(id, b)| (logits[id as usize] - b).abs()).fold(0.0, f32::max)
+        };
+        eprintln!("step {step}: largest difference {worst:.2e}, {seconds:.1} s");
+        assert!(worst <= TOLERANCE, "step {step}: {worst:e}");
+        let margin = best[step][0].1 - best[step][1].1;
+        assert!(margin > 2.0 * TOLERANCE, "step {step} is as good as a tie: {margin:e}");
+        assert_eq!(argmax(logits), gen_ids[step], "step {step}");
+        batch = Batch::of(&gen_ids[step..=step], 0, u32::try_from(prompt_ids.len() + step).unwrap());
+    }
 }
 
 /// The first recorded prompt, token by token, through the whole decode loop.

@@ -9,18 +9,30 @@ use crate::memory::DeviceBuffer;
 /// Threads of a block. The sum has one lane per thread.
 pub const BLOCK: u32 = 256;
 
+/// The kernel for rows of `n` elements: one that reads them once, where there is one for so many.
+const fn kernel(n: usize) -> &'static str {
+    match n {
+        0..=1024 => "softmax_1024",
+        1025..=2048 => "softmax_2048",
+        2049..=4096 => "softmax_4096",
+        4097..=8192 => "softmax_8192",
+        _ => "softmax",
+    }
+}
+
 #[track_caller]
 pub(super) fn launch(queue: Queue<'_>, op: &Softmax<'_, DeviceBuffer>) -> Result<(), DeviceError> {
     let (x, out) = (op.x.view(&op.out), op.out.as_view());
+    let n = x.layout.dim(1);
     queue
-        .kernel(Stem::Softmax, "softmax")?
+        .kernel(Stem::Softmax, kernel(n))?
         .grid([out.layout.dim(0), 1, 1])
         .block(BLOCK)
         .pointer("x", address(x))
         .pointer("out", address(out))
         .u64("x_stride", x.layout.stride(0))
         .u64("out_stride", out.layout.stride(0))
-        .u32("n", x.layout.dim(1))
+        .u32("n", n)
         .f32("scale", op.scale)
         .run(queue.stream)
 }

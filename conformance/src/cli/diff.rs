@@ -2,6 +2,7 @@
 
 #![expect(clippy::doc_markdown, reason = "doc comments of arguments are the text of --help")]
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use conformance::diff::lockstep::{DiffError, Lockstep};
@@ -10,7 +11,7 @@ use conformance::provenance::ModelId;
 use conformance::{file, report};
 use kernels::DType;
 
-use super::model::{FileArgs, RailArgs};
+use super::model::{FileArgs, Loading, RailArgs};
 use super::progress::Progress;
 use super::{End, Trouble, print};
 
@@ -136,12 +137,15 @@ impl Diff {
         };
         let mut progress = Progress::new("comparing steps", tokens);
         let mut step = 0;
-        let compared = lockstep.run(&mut |cell| {
+        let loading = RefCell::new(Loading::default());
+        let compared = lockstep.run_watched(&mut |loaded| loading.borrow_mut().reach(loaded), &mut |cell| {
+            loading.take().finish();
             if cell.spot.step > step {
                 step = cell.spot.step;
                 progress.step();
             }
         });
+        loading.take().finish();
         progress.finish();
         compared.map_err(|error| match error {
             DiffError::Open(error) => error.into(),

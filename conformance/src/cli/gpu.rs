@@ -4,6 +4,7 @@ mod argument;
 mod info;
 mod launch;
 mod objdump;
+mod report;
 
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use softhip::object::CodeObject;
 
 use super::{End, Trouble};
 
-/// Looks at gfx942 code objects, and runs their kernels on the software HIP device with every access checked.
+/// Looks at gfx942 code objects, says what their kernels cost, and runs them on the software HIP device with every access checked.
 #[derive(clap::Args)]
 pub struct Gpu {
     #[command(subcommand)]
@@ -23,6 +24,7 @@ enum Command {
     Objdump(objdump::Objdump),
     Info(info::Info),
     Run(Box<launch::Launch>),
+    Report(report::Report),
 }
 
 impl Gpu {
@@ -31,6 +33,7 @@ impl Gpu {
             Command::Objdump(command) => command.run(),
             Command::Info(command) => command.run(),
             Command::Run(command) => command.run(),
+            Command::Report(command) => command.run(),
         }
     }
 }

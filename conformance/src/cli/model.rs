@@ -11,12 +11,13 @@ use engine::generate::GenerateError;
 use engine::gguf::{Gguf, GgufError};
 use engine::guard_rail::{self, GuardRailError};
 use engine::kv_cache::{CacheError, KvCache, KvConfig};
-use engine::model::{Model, ModelError};
+use engine::model::{Loaded, Model, ModelError};
 use engine::sampler::SamplerError;
 use engine::taps::TapError;
 use engine::tokenizer::{EncodeOptions, Tokenizer, TokenizerError};
 use kernels::{Backend, DType};
 
+use super::progress::Progress;
 use super::{Trouble, env};
 
 /// The model and where it runs.
@@ -143,7 +144,11 @@ impl ModelArgs {
         file: &ModelFile,
         slots: usize,
     ) -> Result<(Model<B>, KvCache<B::Buffer>), Trouble> {
-        let model = Model::load(backend, &file.gguf, file.config.clone())?;
+        let mut loading = Loading::default();
+        let watch = &mut |loaded| loading.reach(loaded);
+        let model = Model::load_watched(backend, &file.gguf, file.config.clone(), watch);
+        loading.finish();
+        let model = model?;
         let trained = file.config.context_length;
         if slots > trained {
             eprintln!("warning: {slots} positions, the model was trained for {trained}");
@@ -155,6 +160,25 @@ impl ModelArgs {
     /// Rows of a pass, `default` unless given.
     pub fn chunk_or(&self, default: usize) -> usize {
         self.chunk.map_or(default, |chunk| chunk as usize)
+    }
+}
+
+/// Progress of weights on their way to a backend.
+#[derive(Default)]
+pub struct Loading(Option<Progress>);
+
+impl Loading {
+    /// So far they are.
+    pub fn reach(&mut self, loaded: Loaded) {
+        let progress = self.0.get_or_insert_with(|| Progress::bytes("loading weights", loaded.all));
+        progress.reach(loaded.bytes as u64);
+    }
+
+    /// They are there.
+    pub fn finish(self) {
+        if let Some(progress) = self.0 {
+            progress.finish();
+        }
     }
 }
 

@@ -3,15 +3,39 @@
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{BinaryBytes, ProgressBar, ProgressStyle};
 
 /// How often a line appears where there is no terminal.
 const EVERY: Duration = Duration::from_secs(10);
 
-/// Progress towards a known number of steps.
+/// What is counted.
+#[derive(Clone, Copy)]
+enum Unit {
+    Steps,
+    Bytes,
+}
+
+impl Unit {
+    const fn template(self) -> &'static str {
+        match self {
+            Unit::Steps => "{msg} {wide_bar} {pos}/{len} {eta}",
+            Unit::Bytes => "{msg} {wide_bar} {binary_bytes}/{binary_total_bytes} {eta}",
+        }
+    }
+
+    fn line(self, what: &str, done: u64, all: u64) -> String {
+        match self {
+            Unit::Steps => format!("{what}: {done} of {all}"),
+            Unit::Bytes => format!("{what}: {} of {}", BinaryBytes(done), BinaryBytes(all)),
+        }
+    }
+}
+
+/// Progress towards a known number of steps, or of bytes.
 pub struct Progress {
     bar: Option<ProgressBar>,
     what: String,
+    unit: Unit,
     done: u64,
     all: u64,
     said: Instant,
@@ -20,24 +44,38 @@ pub struct Progress {
 impl Progress {
     /// `all` steps of `what`.
     pub fn new(what: &str, all: usize) -> Self {
+        Self::of(Unit::Steps, what, all)
+    }
+
+    /// `all` bytes of `what`.
+    pub fn bytes(what: &str, all: usize) -> Self {
+        Self::of(Unit::Bytes, what, all)
+    }
+
+    fn of(unit: Unit, what: &str, all: usize) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new(all as u64);
-            if let Ok(style) = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}") {
+            if let Ok(style) = ProgressStyle::with_template(unit.template()) {
                 bar.set_style(style);
             }
             bar.set_message(what.to_owned());
             bar
         });
-        Progress { bar, what: what.into(), done: 0, all: all as u64, said: Instant::now() }
+        Progress { bar, what: what.into(), unit, done: 0, all: all as u64, said: Instant::now() }
     }
 
     /// One step done.
     pub fn step(&mut self) {
-        self.done += 1;
+        self.reach(self.done + 1);
+    }
+
+    /// So many steps or bytes done in all.
+    pub fn reach(&mut self, done: u64) {
+        self.done = done;
         match &self.bar {
-            Some(bar) => bar.inc(1),
+            Some(bar) => bar.set_position(done),
             None if self.said.elapsed() >= EVERY => {
-                eprintln!("{}: {} of {}", self.what, self.done, self.all);
+                eprintln!("{}", self.unit.line(&self.what, self.done, self.all));
                 self.said = Instant::now();
             }
             None => {}
@@ -49,5 +87,16 @@ impl Progress {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_much_of_how_much() {
+        assert_eq!(Unit::Steps.line("zoo", 3, 12), "zoo: 3 of 12");
+        assert_eq!(Unit::Bytes.line("weights", 3 << 20, 92 << 20), "weights: 3.00 MiB of 92.00 MiB");
     }
 }

@@ -10,7 +10,7 @@ use engine::config::ModelConfig;
 use engine::generate::{GenerateError, prefill};
 use engine::gguf::Gguf;
 use engine::kv_cache::KvConfig;
-use engine::model::{Batch, Model, ModelError, Step};
+use engine::model::{Batch, Loaded, Model, ModelError, Step};
 use engine::sampler::{Sampler, SamplerConfig};
 use engine::taps::NoTaps;
 use kernels::decor::{AnyWatch, Watched};
@@ -78,6 +78,15 @@ impl Lockstep<'_> {
 
     /// Compares; `progress` is told of each op.
     pub fn run(&self, progress: &mut dyn FnMut(&Cell)) -> Result<Diff, DiffError> {
+        self.run_watched(&mut |_| (), progress)
+    }
+
+    /// The same; `loading` is told how far the weights are on their way to the right backend.
+    pub fn run_watched(
+        &self,
+        loading: &mut dyn FnMut(Loaded),
+        progress: &mut dyn FnMut(&Cell),
+    ) -> Result<Diff, DiffError> {
         let begin = Instant::now();
         let (tell, told) = sync_channel(AHEAD);
         let (choose, chosen) = channel();
@@ -95,7 +104,8 @@ impl Lockstep<'_> {
             let teller = Teller { to: tell };
             let left = scope
                 .spawn(move || on_backend(self.left, &self.opening(), Left { plan: self, teller, choose }));
-            let right = on_backend(self.right, &self.opening(), Right { plan: self, shadow, chosen });
+            let right =
+                on_backend(self.right, &self.opening(), Right { plan: self, shadow, chosen, loading });
             let left = left.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (left, right)
         });
@@ -130,10 +140,11 @@ impl Lockstep<'_> {
     fn drive<B: Backend>(
         &self,
         backend: Watched<B, AnyWatch<'_, B>>,
+        loading: &mut dyn FnMut(Loaded),
         next: &mut Next<'_>,
     ) -> Result<(), GenerateError> {
         let slots = self.prompt.len() + self.tokens.saturating_sub(1);
-        let mut model = Model::load(backend, self.gguf, self.config.clone())?;
+        let mut model = Model::load_watched(backend, self.gguf, self.config.clone(), loading)?;
         let mut cache = model.cache(KvConfig { dtype: self.kv, seqs: 1, slots }).map_err(ModelError::from)?;
         let mut logits = prefill(&mut model, &mut cache, 0, self.prompt, self.chunk, &mut NoTaps)?;
         for step in 1..self.tokens {
@@ -179,7 +190,7 @@ fn greedy<B: Backend>(
 ) -> Result<(), GenerateError> {
     let sampler = |source| GenerateError::Sampler { step: 0, source };
     let mut greedy = Sampler::new(SamplerConfig::default()).map_err(sampler)?;
-    plan.drive(backend, &mut |logits| {
+    plan.drive(backend, &mut |_| (), &mut |logits| {
         let token = greedy.sample(logits, &[]).map_err(sampler)?;
         Ok(choose.send(token).is_ok().then_some(token))
     })
@@ -189,6 +200,7 @@ struct Right<'a> {
     plan: &'a Lockstep<'a>,
     shadow: Shadow<'a>,
     chosen: Receiver<u32>,
+    loading: &'a mut dyn FnMut(Loaded),
 }
 
 impl Job for Right<'_> {
@@ -197,7 +209,8 @@ impl Job for Right<'_> {
     fn run<B: Backend + 'static>(self, backend: B) -> Ran {
         let side = Side::new(self.plan.right, &backend.identity());
         let watch: AnyWatch<'_, B> = Box::new(self.shadow);
-        let ended = self.plan.drive(Watched::new(backend, watch), &mut |_| Ok(self.chosen.recv().ok()));
+        let ended =
+            self.plan.drive(Watched::new(backend, watch), self.loading, &mut |_| Ok(self.chosen.recv().ok()));
         Ran { side, ended }
     }
 }

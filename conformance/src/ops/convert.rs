@@ -9,6 +9,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
+use super::borders::{self, Border};
 use super::columns;
 use crate::data::{Operands, Packing, Random};
 use crate::family::Family;
@@ -47,10 +48,36 @@ enum Content {
     Model,
     /// Few distinct values: ties when rounding, equal magnitudes of either sign.
     Ties,
+    /// Half-way between two codes of the block format that is written.
+    HalfWay,
+    /// So near to half-way that it matters how a value is scaled.
+    NearHalfWay,
     /// Any bits at all: NaN, infinities, denormals, scales of every size.
     Bits,
     /// Zeros of both signs, the smallest and the largest numbers.
     Extremes,
+}
+
+impl Content {
+    /// What inputs of a conversion hold.
+    fn of(from: DType, to: DType) -> Vec<Self> {
+        let mut all = vec![Content::Model, Content::Ties, Content::Bits, Content::Extremes];
+        if from == DType::F32 && to.is_quantised() {
+            all.extend([Content::HalfWay, Content::NearHalfWay]);
+        }
+        all
+    }
+
+    const fn kind(self) -> Kind {
+        match self {
+            Content::Model | Content::Ties | Content::HalfWay | Content::NearHalfWay => Kind::Exact,
+            Content::Bits | Content::Extremes => Kind::Hostile,
+        }
+    }
+
+    const fn border(self) -> Border {
+        if matches!(self, Content::HalfWay) { Border::On } else { Border::Beside }
+    }
 }
 
 impl Spec {
@@ -69,6 +96,11 @@ impl Spec {
             }
             Content::Extremes if self.from.is_quantised() => {
                 bytes.fill([0x00, 0xff, 0x80, 0x7f][self.rows % 4]);
+            }
+            Content::HalfWay | Content::NearHalfWay => {
+                if let Some(values) = borders::values(self.to, self.content.border(), random, count) {
+                    bytes = bytemuck::pod_collect_to_vec(&values);
+                }
             }
             Content::Ties | Content::Extremes => {
                 let values: Vec<f32> = (0..count).map(|_| self.value(random)).collect();
@@ -113,15 +145,11 @@ impl<O: Conversion> Family for Converted<O> {
             for n in columns(coarser(from, to)) {
                 for rows in [1, 3, 32] {
                     for packing in [Packing::Dense, Packing::Padded] {
-                        for content in [Content::Model, Content::Ties, Content::Bits, Content::Extremes] {
-                            let kind = match content {
-                                Content::Model | Content::Ties => Kind::Exact,
-                                Content::Bits | Content::Extremes => Kind::Hostile,
-                            };
+                        for content in Content::of(from, to) {
                             let seed = (n * 10 + rows) as u64;
                             specs.push(Spec {
                                 format: format(from, to),
-                                kind,
+                                kind: content.kind(),
                                 from,
                                 to,
                                 content,
@@ -139,9 +167,10 @@ impl<O: Conversion> Family for Converted<O> {
     }
 
     fn strategy() -> BoxedStrategy<Spec> {
-        let contents = vec![Content::Model, Content::Ties, Content::Bits, Content::Extremes];
-        (select(O::pairs()), 1usize..20, 1usize..600, select(contents), any::<bool>(), any::<u64>())
-            .prop_map(|((from, to), rows, n, content, padded, seed)| {
+        let pair_and_content = select(O::pairs())
+            .prop_flat_map(|(from, to)| select(Content::of(from, to)).prop_map(move |c| (from, to, c)));
+        (pair_and_content, 1usize..20, 1usize..600, any::<bool>(), any::<u64>())
+            .prop_map(|((from, to, content), rows, n, padded, seed)| {
                 let n = n.next_multiple_of(coarser(from, to).block_len());
                 let packing = if padded { Packing::Padded } else { Packing::Dense };
                 Spec {

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
+use super::borders::{self, Border};
 use super::cache::cache;
 use crate::data::{Data, Operands, Packing, Random};
 use crate::family::Family;
@@ -49,6 +50,20 @@ enum Topic {
     Duplicate,
     /// NaN, infinities, denormals in the new rows.
     Spoiled,
+    /// New rows half-way between two codes of the cache's format.
+    HalfWay,
+    /// New rows so near to half-way that it matters how they are scaled.
+    NearHalfWay,
+}
+
+impl Topic {
+    const fn border(self) -> Option<Border> {
+        match self {
+            Topic::HalfWay => Some(Border::On),
+            Topic::NearHalfWay => Some(Border::Beside),
+            _ => None,
+        }
+    }
 }
 
 impl Spec {
@@ -57,7 +72,9 @@ impl Spec {
         let all = self.seqs * self.slots;
         (0..self.rows)
             .map(|row| match self.topic {
-                Topic::Append | Topic::Spoiled => (self.seqs - 1, row % self.slots),
+                Topic::Append | Topic::Spoiled | Topic::HalfWay | Topic::NearHalfWay => {
+                    (self.seqs - 1, row % self.slots)
+                }
                 // 7919 is prime to every number of slots here, so that no place occurs twice.
                 Topic::Scatter => ((row * 7919 + 5) % all / self.slots, (row * 7919 + 5) % all % self.slots),
                 Topic::LastSlot => (self.seqs - 1, self.slots - 1 - row),
@@ -73,6 +90,12 @@ impl Spec {
         let shape = [self.rows, self.kv_heads, self.head_dim];
         let whole = [self.seqs, self.slots, self.kv_heads, self.head_dim];
         let mut values = || {
+            let borders = self.topic.border().and_then(|border| {
+                borders::values(self.format, border, random, self.rows * self.kv_heads * self.head_dim)
+            });
+            if let Some(rows) = borders {
+                return rows;
+            }
             let mut rows = self.data.values(random, self.rows * self.kv_heads, self.head_dim);
             if self.topic == Topic::Spoiled {
                 let special = [f32::NAN, f32::INFINITY, 1e-41, -0.0, 1e30, f32::NEG_INFINITY, 70000.0];
@@ -133,6 +156,11 @@ impl Family for KvWrite {
                         for topic in [Topic::Append, Topic::Scatter, Topic::LastSlot] {
                             specs.push(Spec { topic, ..base.clone() });
                         }
+                        if format.is_quantised() {
+                            for topic in [Topic::HalfWay, Topic::NearHalfWay] {
+                                specs.push(Spec { topic, ..base.clone() });
+                            }
+                        }
                         for topic in [Topic::Spoiled, Topic::PastTheEnd, Topic::NoSuchSequence] {
                             specs.push(Spec { kind: Kind::Hostile, topic, ..base.clone() });
                         }
@@ -168,9 +196,12 @@ impl Family for KvWrite {
     fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
         let record = spec.record();
         match spec.topic {
-            Topic::Append | Topic::Scatter | Topic::LastSlot | Topic::Spoiled => {
-                trial.conform(&record).map(drop)
-            }
+            Topic::Append
+            | Topic::Scatter
+            | Topic::LastSlot
+            | Topic::Spoiled
+            | Topic::HalfWay
+            | Topic::NearHalfWay => trial.conform(&record).map(drop),
             Topic::PastTheEnd => {
                 trial.refused(&record, "positions", Check::Index);
                 Ok(())

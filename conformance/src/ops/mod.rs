@@ -4,6 +4,7 @@
 pub mod add;
 pub mod argmax;
 pub mod attention;
+pub mod borders;
 pub mod cache;
 pub mod cast;
 pub mod convert;

@@ -37,6 +37,9 @@ pub trait RowWise: 'static {
     /// Whether a result of zeros is always wrong.
     const VISIBLE: bool = true;
 
+    /// Lengths of rows besides the edges, long ones, at which implementations change from one way to another.
+    const LONG: &'static [usize] = &[];
+
     /// Laws besides row invariance.
     const LAWS: &'static [Law] = &[];
 
@@ -156,6 +159,15 @@ impl<O: RowWise> Family for Rows<O> {
                 let laws = std::iter::once("row_invariance").chain(O::LAWS.iter().map(|(name, _)| *name));
                 specs.extend(laws.map(|law| Spec { kind: Kind::Law, topic: law.into(), ..many.clone() }));
             }
+        }
+        for (turn, &n) in O::LONG.iter().enumerate() {
+            let packing = [Packing::Dense, Packing::Padded][turn % 2];
+            let seed = n as u64;
+            let base = Spec { rows: 2, n, packing, seed, ..plain.clone() };
+            specs.extend(Data::RANDOM.map(|data| Spec { data, ..base.clone() }));
+            specs.push(Spec { in_place: O::IN_PLACE, ..base.clone() });
+            specs.push(Spec { kind: Kind::Hostile, topic: "containment".into(), ..base.clone() });
+            specs.push(Spec { kind: Kind::Law, topic: "row_invariance".into(), ..base });
         }
         specs.dedup();
         specs

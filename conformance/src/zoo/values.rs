@@ -594,20 +594,13 @@ fn formats() -> Vec<Mutant> {
             w.run()
         }),
         kernel("quantize-truncates", Stem::Quantize, "codes truncated instead of rounded", |w| {
-            let x = w.values("x");
-            w.run()?;
-            let (layout, n) = (w.out_layout(), w.out_layout().dim(1));
-            if layout.dtype() == DType::Q8_0 {
-                for (row, range) in layout.rows().enumerate() {
-                    for (b, block) in w.outputs[0][range].chunks_exact_mut(34).enumerate() {
-                        let scale = f16::from_le_bytes([block[0], block[1]]).to_f32();
-                        for (i, code) in block[2..].iter_mut().enumerate() {
-                            *code = truncated(x[row * n + b * 32 + i] / scale);
-                        }
-                    }
-                }
-            }
-            Ok(())
+            recode_q8_0(w, |x, d| x / d)
+        }),
+        kernel("quantize-ties-to-even", Stem::Quantize, "halves rounded to the even code", |w| {
+            recode_q8_0(w, |x, d| (x * (1.0 / d)).round_ties_even())
+        }),
+        kernel("quantize-divides", Stem::Quantize, "divided by the scale, not multiplied by 1/d", |w| {
+            recode_q8_0(w, |x, d| (x / d).round())
         }),
         kernel("fill-last-skipped", Stem::Fill, "last element of an odd row skipped", |w| {
             let before = w.outputs.clone();
@@ -677,6 +670,26 @@ fn formats() -> Vec<Mutant> {
             },
         ),
     ]
+}
+
+/// Runs the op; then gives each value `x` of a `q8_0` block with scale `d` the code `code(x, d)`, without its fraction.
+fn recode_q8_0(w: &mut Work<'_>, code: fn(f32, f32) -> f32) -> Result<(), DeviceError> {
+    let x = w.values("x");
+    w.run()?;
+    let (layout, n) = (w.out_layout(), w.out_layout().dim(1));
+    if layout.dtype() != DType::Q8_0 {
+        return Ok(());
+    }
+    for (row, range) in layout.rows().enumerate() {
+        let values = x[row * n..][..n].chunks_exact(32);
+        for (values, block) in values.zip(w.outputs[0][range].chunks_exact_mut(34)) {
+            let d = values.iter().fold(0.0f32, |peak, x| peak.max(x.abs())) / 127.0;
+            if d > 0.0 && d.is_finite() {
+                block[2..].iter_mut().zip(values).for_each(|(to, &x)| *to = truncated(code(x, d)));
+            }
+        }
+    }
+    Ok(())
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "saturates, as the device's conversion does")]

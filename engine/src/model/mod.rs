@@ -61,15 +61,34 @@ impl Step {
     }
 }
 
+/// How far the weights are on their way to the backend.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Loaded {
+    /// Bytes of the tensors that the backend has been given. Those of the last few may still be on their way.
+    pub bytes: usize,
+    /// Bytes of all tensors of the file.
+    pub all: usize,
+}
+
 impl<B: Backend> Model<B> {
     /// Puts the weights of `gguf` on `backend`, without a copy where it can read them in place.
     ///
     /// Whether the tensors suit `config` is the business of the [guard rail](crate::guard_rail). Where that was overridden,
     /// a missing tensor is an error here and a wrong shape one of the op that meets it.
     pub fn load(backend: B, gguf: &Gguf, config: ModelConfig) -> Result<Self, ModelError> {
+        Self::load_watched(backend, gguf, config, &mut |_| ())
+    }
+
+    /// The same; `watch` is told after each tensor how far it is.
+    pub fn load_watched(
+        backend: B,
+        gguf: &Gguf,
+        config: ModelConfig,
+        watch: &mut dyn FnMut(Loaded),
+    ) -> Result<Self, ModelError> {
         let device = |source| ModelError::Load { what: "weights".into(), source };
         let stream = backend.stream().map_err(device)?;
-        let weights = Weights::load(&backend, &stream, gguf, &config)?;
+        let weights = Weights::load(&backend, &stream, gguf, &config, watch)?;
         backend.synchronize(&stream).map_err(device)?;
         Ok(Model { backend, stream, config, weights, scratch: None })
     }

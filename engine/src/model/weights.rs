@@ -1,8 +1,10 @@
 //! The weights of a model by the names they have in a file, on a backend.
 
+use std::cell::RefCell;
+
 use kernels::{Backend, HostMemory, Layout, View};
 
-use super::ModelError;
+use super::{Loaded, ModelError};
 use crate::config::{Architecture, ModelConfig};
 use crate::gguf::Gguf;
 
@@ -73,8 +75,15 @@ impl<Buf> Weights<Buf> {
         stream: &B::Stream,
         gguf: &Gguf,
         config: &ModelConfig,
+        watch: &mut dyn FnMut(Loaded),
     ) -> Result<Self, ModelError> {
-        let file = File { backend, stream, gguf };
+        let all = gguf.tensors().iter().map(|tensor| tensor.range().len()).sum();
+        let mut bytes = 0;
+        let mut came = |more| {
+            bytes += more;
+            watch(Loaded { bytes, all });
+        };
+        let file = File { backend, stream, gguf, came: RefCell::new(&mut came) };
         Ok(Weights {
             embedding: file.weight("token_embd.weight")?,
             rope_factors: file.optional("rope_freqs.weight")?,
@@ -94,6 +103,8 @@ struct File<'a, B: Backend> {
     backend: &'a B,
     stream: &'a B::Stream,
     gguf: &'a Gguf,
+    /// Is told of the bytes of each tensor.
+    came: RefCell<&'a mut dyn FnMut(usize)>,
 }
 
 impl<B: Backend> File<'_, B> {
@@ -132,6 +143,7 @@ impl<B: Backend> File<'_, B> {
             .backend
             .load(self.stream, &memory, name)
             .map_err(|source| ModelError::Load { what: format!("tensor '{name}'"), source })?;
+        (self.came.borrow_mut())(tensor.range().len());
         Ok(Some(Weight { buffer, layout: Layout::contiguous(tensor.dtype(), tensor.shape()) }))
     }
 }

@@ -1,9 +1,10 @@
-//! Operands with seeded content.
+//! Dense operands with seeded content, for ops at the sizes of a model.
 
-use conformance::data::{Data, Operands, Packing, Random};
-use conformance::ops::cache::cache;
-use conformance::weights::{Style, weights};
 use kernels::{DType, Record};
+
+use crate::data::{Data, Operands, Packing, Random};
+use crate::ops::cache::cache;
+use crate::weights::{Style, weights};
 
 /// Adds dense operands to a record.
 pub trait Dense: Sized {
