@@ -174,6 +174,8 @@ fn the_report_survives_json_and_the_page_names_the_op() {
     assert_eq!(serde_json::from_str::<Diff>(&json).unwrap().findings.len(), diff.findings.len());
     let page = conformance::report::diff::page(&diff);
     assert!(page.contains("attention goes wrong first") && page.contains("scale missing"));
+    // The cell of the finding leads to it.
+    assert!(page.contains("id=\"finding0\"") && page.contains("\"findings\":[[0,1,\"attn_out\"]"));
     for outside in ["http://", "https://", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }

@@ -39,7 +39,7 @@ function draw() {
       const cell = found.get(layer + "," + c);
       if (!cell) return "<td></td>";
       const first = D.first && D.first[2] === point && (D.first[1] ?? -1) === layer && (step < 0 || step === D.first[0]);
-      const label = `layer ${name}, ${point}`;
+      const label = `${layer < 0 ? name : "layer " + name}, ${point}`;
       return `<td><button data-r="${r}" data-c="${c}" tabindex="-1" class="${first ? "first" : ""}" style="background:${colour(cell.value)}" aria-label="${label}">${first ? "!" : ""}</button></td>`;
     });
     return `<tr><th scope="row">${name}</th>${cells.join("")}</tr>`;
