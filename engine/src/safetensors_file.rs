@@ -70,15 +70,12 @@ impl SafetensorsFile {
             .into_iter()
             .map(|(key, value)| format!("{}:{}", Value::from(key), Value::from(value)))
             .collect();
-        let mut head = format!("{{\"__metadata__\":{{{}", keys.join(","));
-        let mut long = match long {
-            Some((key, spool)) => {
-                let comma = if keys.is_empty() { "" } else { "," };
-                head.push_str(&format!("{comma}{}:\"", Value::from(key)));
-                Some(spool)
-            }
-            None => None,
+        let opening = match &long {
+            Some((key, _)) => format!("{}{}:\"", if keys.is_empty() { "" } else { "," }, Value::from(*key)),
+            None => String::new(),
         };
+        let head = format!("{{\"__metadata__\":{{{}{opening}", keys.join(","));
+        let mut long = long.map(|(_, spool)| spool);
         let middle = if long.is_some() { "\"}" } else { "}" };
         let long_len = long.as_ref().map_or(0, Spool::len);
         let len = head.len() as u64 + long_len + middle.len() as u64 + self.entries.len() + 1;

@@ -178,6 +178,17 @@ mod tests {
     }
 
     #[test]
+    fn what_is_small_enough_stays_as_it_is() {
+        let record = matmul(7, 4096, 128);
+        let mut asked = 0;
+        let part = shrink(&record, 100_000, |_| {
+            asked += 1;
+            true
+        });
+        assert!((50_000..=100_000).contains(&size(&part)) && asked < 8, "{} after {asked}", size(&part));
+    }
+
+    #[test]
     fn what_must_stay_stays() {
         let record = matmul(7, 96, 128);
         let last = |r: &Record| {
