@@ -68,7 +68,9 @@ impl HipBackend {
             Policy::Deferred => ("soft-deferred", "deferred"),
             Policy::Random(_) => ("soft-random", "random"),
         };
-        let device_name = format!("softhip gfx942, {schedule} schedule (software device, not silicon)");
+        let device_name = format!(
+            "softhip gfx942, {schedule} schedule (software device: checked emulation, not a run on silicon)"
+        );
         let identity = Identity { name, device: device_name, place: Place::Software };
         Self::new(Api::software(device), identity, options)
     }

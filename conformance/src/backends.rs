@@ -12,6 +12,7 @@ use backend_hip::objects::Objects;
 use backend_hip::{HipBackend, Options};
 use clap::ValueEnum;
 use kernels::{Backend, DeviceError};
+use serde::{Deserialize, Serialize};
 use softhip::sched::Policy;
 
 use crate::target::{Bare, Guards, Target};
@@ -91,7 +92,8 @@ pub enum OpenError {
 }
 
 /// What notices an access outside a buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Guard {
     /// Canaries on both sides of each buffer: a write outside is found after the op.
     #[default]
@@ -215,6 +217,11 @@ fn schedule(name: &str) -> Option<Policy> {
         "soft-random" => Some(Policy::Random(SEED)),
         _ => None,
     }
+}
+
+/// Whether `name` is a backend whose device checks every access by itself.
+pub fn checks_itself(name: &str) -> bool {
+    schedule(name).is_some() || name.starts_with(device::PREFIX)
 }
 
 /// HIP kernels on a software device of their own.

@@ -15,8 +15,8 @@
 //! in row-major order: as F64, values to be met within the op's bound; in any other type, bytes to be met exactly.
 //!
 //! A capsule of a run has two keys more: `observed`, like `expected`, the bytes that the backend gave; and `origin`: `backend`,
-//! `device`, `build`, `model` (`file`, `sha256`), `site` (`step`, `phase`, `layer`, `point`), and `cut`, which says what of the op
-//! was left out.
+//! `device`, `build`, `guard` (what stood around its buffers), `model` (`file`, `sha256`), `site` (`step`, `phase`, `layer`, `point`),
+//! and `cut`, which says what of the op was left out.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::backends::Guard;
 use crate::provenance::{ModelId, Spot};
 
 /// Version of the format.
@@ -55,6 +56,9 @@ pub struct Origin {
     pub device: String,
     /// The program that ran it.
     pub build: String,
+    /// What noticed an access outside a buffer there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub guard: Option<Guard>,
     /// The model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelId>,

@@ -15,7 +15,8 @@
 //! * [`diff`]: two runs of a model side by side, and which op goes wrong first; [`pattern`] says what it looks like.
 //! * [`locate`]: which op faulted.
 //! * [`capsule`]: ops with their data in files that anyone can open; [`replay`] runs them again, [`reduce`] makes them smaller,
-//!   [`saved`] makes them of failing cases. [`provenance`] is what a finding carries.
+//!   [`saved`] makes them of failing cases, [`take`] of any op of a run, [`keep`] cuts them to size. [`provenance`] is what a finding
+//!   carries, [`place`] names places in a model, [`run`] is a run in sight of a watch.
 #![forbid(unsafe_code)]
 
 pub mod backends;
@@ -27,21 +28,25 @@ pub mod diff;
 pub mod expectations;
 pub mod family;
 pub mod file;
+pub mod keep;
 pub mod locate;
 pub mod name;
 pub mod ops;
 pub mod outcome;
 pub mod pattern;
+pub mod place;
 pub mod provenance;
 pub mod quality;
 pub mod reduce;
 pub mod replay;
 pub mod report;
+pub mod run;
 pub mod saved;
 pub mod shrink;
 pub mod stream;
 pub mod suite;
 pub mod sweep;
+pub mod take;
 pub mod target;
 pub mod trial;
 pub mod weights;

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use kernels::{DeviceError, Expected, Identity, Numerics, OpForm, Record, Support};
 
+use crate::backends::{Guard, checks_itself};
 use crate::capsule::{self, Capsule, CapsuleError, Origin, Stored};
 use crate::outcome::{CaseResult, Outcome};
 use crate::target::{RunError, Target};
@@ -70,9 +71,25 @@ fn conform(trial: &mut Trial<'_>, case: &Capsule) -> Result<(), Stop> {
     Ok(())
 }
 
-/// The smallest capsule found that fails on the worker's backend as `capsule` does; `None` where that one does not fail.
-/// Candidates are written to `folder`.
-pub fn shrink(capsule: &Capsule, worker: &mut Worker, folder: &Path) -> std::io::Result<Option<Capsule>> {
+/// What is to notice an access outside a buffer when a capsule of `origin` runs on `backend`: on the backend that it comes
+/// from, what did so there. The software device does so by itself, and guard zones would take in what leaves a buffer
+/// by little: the fault would become a wrong value.
+pub fn guard(origin: Option<&Origin>, backend: &str) -> Guard {
+    match origin {
+        _ if checks_itself(backend) => Guard::Off,
+        Some(Origin { guard: Some(guard), backend: own, .. }) if own == backend => *guard,
+        _ => Guard::default(),
+    }
+}
+
+/// The smallest capsule found that fails on the worker's backend as `capsule` does, or the first with at most `enough` bytes of
+/// operands; `None` where that one does not fail. Candidates are written to `folder`.
+pub fn shrink(
+    capsule: &Capsule,
+    enough: usize,
+    worker: &mut Worker,
+    folder: &Path,
+) -> std::io::Result<Option<Capsule>> {
     let path = folder.join(format!("candidate.{}.capsule", std::process::id()));
     let name = format!("{PREFIX}{}", path.display());
     let mut trouble = None;
@@ -85,7 +102,7 @@ pub fn shrink(capsule: &Capsule, worker: &mut Worker, folder: &Path) -> std::io:
     };
     let wanted = shrink::finders(&run(&capsule.record)?);
     let record = (!wanted.is_empty()).then(|| {
-        reduce::shrink(&capsule.record, |record| match run(record) {
+        reduce::shrink(&capsule.record, enough, |record| match run(record) {
             Ok(result) => shrink::alike(&wanted, &result),
             Err(error) => {
                 trouble.get_or_insert(error);
@@ -130,14 +147,15 @@ pub fn right_answers(record: &Record) -> Vec<(String, Stored)> {
 pub struct Keeping {
     inner: Box<dyn Target>,
     backend: String,
+    guard: Guard,
     folder: PathBuf,
     runs: Cell<usize>,
 }
 
 impl Keeping {
-    /// Stores the ops of `inner`, called `backend` on the command line, in `folder`.
-    pub fn new(inner: Box<dyn Target>, backend: &str, folder: PathBuf) -> Self {
-        Keeping { inner, backend: backend.into(), folder, runs: Cell::new(0) }
+    /// Stores the ops of `inner`, called `backend` on the command line and guarded by `guard`, in `folder`.
+    pub fn new(inner: Box<dyn Target>, backend: &str, guard: Guard, folder: PathBuf) -> Self {
+        Keeping { inner, backend: backend.into(), guard, folder, runs: Cell::new(0) }
     }
 }
 
@@ -166,6 +184,7 @@ impl Target for Keeping {
             backend: self.backend.clone(),
             device: self.identity().device,
             build: provenance::build().into(),
+            guard: Some(self.guard),
             ..Origin::default()
         };
         let case = Capsule {

@@ -131,6 +131,103 @@ fn an_op_that_takes_the_process_along_leaves_a_capsule() {
 }
 
 #[test]
+fn a_fault_of_the_software_device_replays_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let capsule = folder.path().join("fault.capsule");
+    let path = capsule.to_str().unwrap();
+    // It reads a few bytes past a buffer: guard zones would take that in.
+    let text = stdout(&locate("soft:rope-positions-past-the-end", &["--capsule", path]));
+    let fault = "is out of bounds: at the end of 'positions'";
+    assert!(text.contains("THE KERNEL FAULTED: rope") && text.contains(fault), "{text}");
+    assert!(text.contains("only the next one that was launched"), "{text}");
+
+    let replayed = assay(&["replay", path]);
+    assert_eq!(replayed.status.code(), Some(1));
+    assert!(stdout(&replayed).contains(fault), "{}", stdout(&replayed));
+    let swallowed = stdout(&assay(&["replay", path, "--guard", "canaries"]));
+    assert!(swallowed.contains("oracle: ") && !swallowed.contains(fault), "{swallowed}");
+
+    let shrunk = stdout(&assay(&["replay", path, "--shrink"]));
+    assert!(shrunk.contains("shrunk: ") && shrunk.contains("fault.small.capsule"), "{shrunk}");
+    let small = folder.path().join("fault.small.capsule");
+    assert!(fs::metadata(&small).unwrap().len() < fs::metadata(&capsule).unwrap().len());
+    assert!(stdout(&assay(&["replay", small.to_str().unwrap()])).contains("'positions'"));
+    let healthy = assay(&["replay", path, "--backend", "ref,cpu,soft"]);
+    assert_eq!(healthy.status.code(), Some(0), "{}", stdout(&healthy));
+}
+
+#[test]
+fn a_fault_in_a_comparison_leaves_a_capsule() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, capsules) = (model(), folder.path().to_str().unwrap().to_owned());
+    let right = "soft:rms-norm-reads-past-the-row";
+    let diff = assay(&["diff", "-m", &model, "-p", TEXT, "--right", right, "--capsules", &capsules]);
+    assert_eq!(diff.status.code(), Some(1));
+    let text = stdout(&diff);
+    assert!(text.contains("FIRST DIVERGENCE: rms_norm at step 0 (prefill), layer 0, attn_norm"), "{text}");
+    let capsule = folder.path().join("step0-layer0-attn_norm-rms_norm.capsule");
+    let replayed = stdout(&assay(&["replay", capsule.to_str().unwrap()]));
+    assert!(replayed.contains("device: Invalid global read"), "{replayed}");
+}
+
+#[test]
+fn any_op_of_a_run_can_be_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let (model, capsule) = (model(), folder.path().join("op.capsule"));
+    let path = capsule.to_str().unwrap();
+    let save = |at: &str| {
+        assay(&["capsule", "save", "-m", &model, "-p", TEXT, "--backend", "soft", "--at", at, "--out", path])
+    };
+    let saved = save("layer=1,phase=decode,point=attn_out");
+    assert_eq!(saved.status.code(), Some(0), "{}", stderr(&saved));
+    assert!(
+        stdout(&saved).starts_with("attention at step 1 (decode), layer 1, attn_out: "),
+        "{}",
+        stdout(&saved)
+    );
+    let shown = stdout(&assay(&["capsule", "show", path]));
+    assert!(shown.contains("observed out: ") && shown.contains("from soft, softhip gfx942"), "{shown}");
+    assert!(shown.contains("guard off"), "{shown}");
+    let replayed = assay(&["replay", path, "--backend", "ref,cpu,soft"]);
+    assert_eq!(replayed.status.code(), Some(0), "{}", stdout(&replayed));
+
+    let nowhere = save("layer=7");
+    assert_eq!(nowhere.status.code(), Some(2));
+    let said = stderr(&nowhere);
+    assert!(
+        said.contains("no op at layer=7: 2 layers ran, with the points ") && said.contains("q_rope"),
+        "{said}"
+    );
+    assert!(stderr(&save("layer=x")).contains("'layer=x': want step=N"));
+}
+
+/// On the model that `ASSAY_MODEL` names, SmolLM2-135M: its logits have a weight of 30 MB.
+#[test]
+fn a_large_op_of_a_real_model_becomes_a_small_capsule() {
+    let Ok(model) = std::env::var("ASSAY_MODEL") else {
+        eprintln!("SKIPPED: ASSAY_MODEL is not set");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let capsule = folder.path().join("logits.capsule");
+    let path = capsule.to_str().unwrap();
+    let backend = "soft:matmul-k-tail-dropped";
+    let args = ["-m", &model, "-p", "Hi", "--backend", backend, "--at", "point=logits", "--out", path];
+    let saved = assay(&[&["capsule", "save"], &args[..]].concat());
+    assert_eq!(saved.status.code(), Some(0), "{}", stderr(&saved));
+    assert!(fs::metadata(&capsule).unwrap().len() < 5_000_000, "{}", stdout(&saved));
+    let shown = stdout(&assay(&["capsule", "show", path]));
+    assert!(shown.contains(" of 49152") && shown.contains("observed out: "), "{shown}");
+    let healthy = assay(&["replay", path, "--backend", "ref,cpu,soft"]);
+    assert_eq!(healthy.status.code(), Some(0), "{}", stdout(&healthy));
+    let failed = assay(&["replay", path, "--shrink"]);
+    assert_eq!(failed.status.code(), Some(1));
+    let small = folder.path().join("logits.small.capsule");
+    assert!(fs::metadata(&small).unwrap().len() < 50_000, "{}", stdout(&failed));
+    assert_eq!(assay(&["replay", small.to_str().unwrap()]).status.code(), Some(1));
+}
+
+#[test]
 fn a_wrong_op_becomes_a_capsule_that_shrinks_and_a_folder_of_them_is_a_suite() {
     let folder = tempfile::tempdir().unwrap();
     let (model, capsules) = (model(), folder.path().join("capsules"));
@@ -300,7 +397,7 @@ fn stored_runs_are_compared_tap_by_tap() {
     let found = compare(&left, &wrong);
     assert_eq!(found.status.code(), Some(1));
     assert!(
-        stdout(&found).contains("FIRST DIVERGENCE: attn_out computes step 0 (prefill), layer 1, attn_out"),
+        stdout(&found).contains("FIRST DIVERGENCE: attn_out at step 0 (prefill), layer 1, attn_out"),
         "{}",
         stdout(&found)
     );

@@ -109,6 +109,26 @@ fn every_planted_bug_is_named_with_its_place_and_shape() {
     assert!(PLANTED.len() >= 20);
 }
 
+/// Kernels with a bug, on the software device: model, mutant, op, point, looks like.
+const PLANTED_IN_DEVICE_CODE: [(&str, &str, &str, &str, &str); 6] = [
+    ("llama", "rope-position-off-by-one", "rope", "q_rope", "positions one too large"),
+    ("llama", "rms-norm-eps-outside-the-root", "rms_norm", "attn_norm", "epsilon outside the root"),
+    ("qwen2", "embed-id-off-by-one", "embed", "embed_out", "token ids one too large"),
+    ("llama", "attention-scale-missing", "attention", "attn_out", "scale missing"),
+    ("mixed", "matmul-tile-transposed", "matmul", "q", "tiles of 32 × 32 transposed"),
+    ("mixed", "matmul-nibbles-swapped", "matmul", "q", "nibbles of the weights swapped"),
+];
+
+#[test]
+fn a_bug_in_device_code_is_named_with_its_shape() {
+    for (model, mutant, op, point, looks_like) in PLANTED_IN_DEVICE_CODE {
+        let diff = diff(model, &format!("soft:{mutant}"), false);
+        let first = diff.first().unwrap_or_else(|| panic!("{mutant}: no divergence"));
+        assert_eq!((first.op.as_str(), first.spot.point.as_str()), (op, point), "{mutant}");
+        assert!(first.guesses.iter().any(|g| g.what == looks_like), "{mutant}: {:?}", first.guesses);
+    }
+}
+
 #[test]
 fn healthy_backends_raise_no_alarm() {
     for model in ["llama", "mixed", "qwen2", "qwen3"] {
@@ -154,6 +174,8 @@ fn the_report_survives_json_and_the_page_names_the_op() {
     assert_eq!(serde_json::from_str::<Diff>(&json).unwrap().findings.len(), diff.findings.len());
     let page = conformance::report::diff::page(&diff);
     assert!(page.contains("attention goes wrong first") && page.contains("scale missing"));
+    // The cell of the finding leads to it.
+    assert!(page.contains("id=\"finding0\"") && page.contains("\"findings\":[[0,1,\"attn_out\"]"));
     for outside in ["http://", "https://", "src=", "@import", "url("] {
         assert!(!page.contains(outside), "{outside}");
     }

@@ -29,5 +29,6 @@ pub mod model;
 mod rng;
 pub mod safetensors_file;
 pub mod sampler;
+pub mod spool;
 pub mod taps;
 pub mod tokenizer;

@@ -381,23 +381,35 @@ fn mutated_files_neither_panic_nor_exhaust_memory() {
         let header = Gguf::from_bytes(bytes.clone()).unwrap().tensors()[0].range().start;
         (bytes, header)
     });
-    let mut depths = [0_u64; 3];
-    let mut worst = 0;
-    for iteration in 0..iterations {
-        let seed = seed.wrapping_add(iteration);
-        let mut rng = Rng(seed);
-        let (base, header) = &bases[rng.below(2)];
-        let mut bytes = base.clone();
-        mutate(&mut bytes, *header, &mut rng);
-        let patterns = rng.below(256) == 0;
-        let read =
-            || measured(|| panic::catch_unwind(AssertUnwindSafe(|| read_everything(&bytes, patterns))));
-        let (depth, peak) = read();
-        let Ok(depth) = depth else { panic!("ASSAY_FUZZ_SEED={seed} ASSAY_FUZZ_ITERS=1 panics") };
-        assert!(peak < MEMORY, "ASSAY_FUZZ_SEED={seed} ASSAY_FUZZ_ITERS=1 holds {peak} bytes");
-        depths[depth as usize] += 1;
-        worst = worst.max(peak);
-    }
+    // Iterations depend on nothing but their seeds, and the counters are those of the thread.
+    let share = |part: u64, parts: u64| {
+        let mut depths = [0_u64; 3];
+        let mut worst = 0;
+        for iteration in (part..iterations).step_by(usize::try_from(parts).unwrap()) {
+            let seed = seed.wrapping_add(iteration);
+            let mut rng = Rng(seed);
+            let (base, header) = &bases[rng.below(2)];
+            let mut bytes = base.clone();
+            mutate(&mut bytes, *header, &mut rng);
+            let patterns = rng.below(256) == 0;
+            let read = || panic::catch_unwind(AssertUnwindSafe(|| read_everything(&bytes, patterns)));
+            let (depth, peak) = measured(read);
+            let Ok(depth) = depth else { panic!("ASSAY_FUZZ_SEED={seed} ASSAY_FUZZ_ITERS=1 panics") };
+            assert!(peak < MEMORY, "ASSAY_FUZZ_SEED={seed} ASSAY_FUZZ_ITERS=1 holds {peak} bytes");
+            depths[depth as usize] += 1;
+            worst = worst.max(peak);
+        }
+        (depths, worst)
+    };
+    let parts = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let (depths, worst) = std::thread::scope(|scope| {
+        let share = &share;
+        let threads: Vec<_> = (0..parts).map(|part| scope.spawn(move || share(part, parts))).collect();
+        let shares = threads.into_iter().map(|t| t.join().unwrap_or_else(|p| panic::resume_unwind(p)));
+        shares.fold(([0; 3], 0), |(sum, most), (depths, worst)| {
+            (std::array::from_fn(|i| sum[i] + depths[i]), most.max(worst))
+        })
+    });
     let [refused, read, sound] = depths;
     eprintln!(
         "{iterations} files from seed {seed}: {refused} refused, {read} read, {sound} sound; at most {worst} bytes"

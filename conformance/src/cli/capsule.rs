@@ -1,15 +1,24 @@
-//! `assay capsule`: what a capsule holds.
+//! `assay capsule`: an op of a run as a capsule, and what a capsule holds.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use conformance::backends::on_backend;
 use conformance::capsule::{self, Capsule, Stored};
+use conformance::place::Where;
+use conformance::provenance::{self, ModelId};
 use conformance::reduce;
+use conformance::run::Run;
+use conformance::take::{Take, Taken};
 
+use super::model::ModelArgs;
 use super::{End, Trouble, print};
 
-/// Looks into a capsule.
+/// Tokens of a prompt that run together unless --chunk says otherwise.
+const CHUNK: usize = 64;
+
+/// Makes capsules, and looks into them.
 #[derive(clap::Args)]
 pub struct CapsuleCommand {
     #[command(subcommand)]
@@ -24,11 +33,38 @@ enum What {
         #[arg(required = true, value_name = "FILE")]
         files: Vec<PathBuf>,
     },
+    /// Saves an op of a model's run, right or wrong, with what the backend gave.
+    #[command(after_help = "\
+Examples:
+  assay capsule save -m model.gguf -p Hi --backend soft --at layer=3,point=q --out q.capsule
+  assay capsule save -m model.gguf -p Hi --backend soft --at phase=decode,point=logits --out logits.capsule")]
+    Save(Box<Save>),
+}
+
+#[derive(clap::Args)]
+struct Save {
+    #[command(flatten)]
+    model: ModelArgs,
+    /// The text to continue.
+    #[arg(short, long, value_name = "TEXT")]
+    prompt: String,
+    /// Tokens to generate at most.
+    #[arg(short, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    n: u32,
+    /// The op: the first at layer=3,phase=decode,step=2,point=q, of which any part may be left out.
+    #[arg(long, value_name = "PLACE")]
+    at: Where,
+    /// The file for it.
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
 }
 
 impl CapsuleCommand {
     pub fn run(self) -> Result<End, Trouble> {
-        let What::Show { files } = self.what;
+        let files = match self.what {
+            What::Show { files } => files,
+            What::Save(save) => return save.run(),
+        };
         for path in &files {
             let capsules = capsule::read(path).map_err(Trouble::input)?;
             print(&format!("{}: {} bytes\n", path.display(), size(path)));
@@ -37,6 +73,43 @@ impl CapsuleCommand {
             }
         }
         Ok(End::Well)
+    }
+}
+
+impl Save {
+    fn run(&self) -> Result<End, Trouble> {
+        let file = self.model.file.open()?;
+        let path = &self.model.file.model;
+        let id = ModelId::of(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
+        let run = Run {
+            gguf: &file.gguf,
+            config: &file.config,
+            prompt: &file.prompt(&self.prompt)?,
+            tokens: self.n as usize,
+            chunk: self.model.chunk_or(CHUNK),
+            kv: self.model.kv,
+        };
+        let take = Take { run, model: &id, backend: &self.model.backend, place: &self.at };
+        match on_backend(&self.model.backend, &self.model.settings(), take)?? {
+            Taken::Nowhere { layers, points } => {
+                let points: Vec<_> = points.into_iter().collect();
+                let (at, points) = (&self.at, points.join(", "));
+                Err(Trouble::Input(format!("no op at {at}: {layers} layers ran, with the points {points}")))
+            }
+            Taken::Op(case, verdict) => {
+                let site = case.origin.as_ref().and_then(|o| o.site.as_ref());
+                let site = site.map_or(String::new(), |site| format!(" at {site}"));
+                let how = match verdict.and_then(|v| v.worst) {
+                    Some(worst) => format!("{:.2} % of the budget", 100.0 * worst.share),
+                    None => "the device failed".into(),
+                };
+                let stem = case.record.stem;
+                capsule::write(&self.out, provenance::build(), &[*case]).map_err(Trouble::input)?;
+                let (out, bytes) = (self.out.display(), size(&self.out));
+                print(&format!("{stem}{site}: {how}\nsaved: {out} ({bytes} bytes)\n"));
+                Ok(End::Well)
+            }
+        }
     }
 }
 
@@ -71,6 +144,9 @@ fn show(case: &Capsule) -> String {
     }
     if let Some(origin) = &case.origin {
         let _ = writeln!(text, "  from {}, {}\n  build {}", origin.backend, origin.device, origin.build);
+        if let Some(guard) = origin.guard {
+            let _ = writeln!(text, "  guard {guard}");
+        }
         if let Some(model) = &origin.model {
             let _ = writeln!(text, "  model {}, sha256 {}", model.file, model.sha256);
         }

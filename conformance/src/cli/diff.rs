@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use conformance::diff::lockstep::{DiffError, Lockstep};
-use conformance::diff::{self, stored};
+use conformance::diff::{self, Kind, stored};
 use conformance::provenance::ModelId;
 use conformance::{file, report};
 use kernels::DType;
@@ -91,6 +91,11 @@ impl Diff {
             }
             _ => self.lockstep()?,
         };
+        for finding in diff.findings.iter().filter(|f| f.kind == Kind::Fault) {
+            if let Some(path) = &finding.capsule {
+                super::replay::cut(path)?;
+            }
+        }
         print(&report::diff::text(&diff));
         let write = |path: &Path, text: String| {
             file::replace(path, text.as_bytes())

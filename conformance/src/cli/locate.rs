@@ -9,6 +9,7 @@ use conformance::locate::inside::{Inside, tell};
 use conformance::locate::outside::{Told, listen};
 use conformance::locate::{Culprit, Event, Fault, Located};
 use conformance::provenance::ModelId;
+use conformance::run::Run;
 use conformance::{file, report};
 use kernels::Backend;
 
@@ -85,6 +86,9 @@ impl Locate {
                 what,
             }),
         };
+        if let Some(path) = located.fault.as_ref().and_then(|fault| fault.capsule.as_ref()) {
+            super::replay::cut(path)?;
+        }
         print(&located.text());
         let write = |path: &Path, text: String| {
             file::replace(path, text.as_bytes())
@@ -137,14 +141,17 @@ impl Locate {
         let file = self.model.file.open()?;
         let path = &self.model.file.model;
         let id = ModelId::of(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
-        let inside = Inside {
+        let run = Run {
             gguf: &file.gguf,
             config: &file.config,
-            model: &id,
             prompt: &file.prompt(&self.prompt)?,
             tokens: self.n as usize,
             chunk: self.model.chunk_or(CHUNK),
             kv: self.model.kv,
+        };
+        let inside = Inside {
+            run,
+            model: &id,
             backend: &self.model.backend,
             synced: mode == Mode::Synced,
             capsule: self.capsule.as_deref(),

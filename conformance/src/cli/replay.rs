@@ -4,13 +4,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use conformance::backends::{self, Guard};
-use conformance::capsule::{self, Capsule};
+use conformance::capsule::{self, Capsule, Origin};
+use conformance::keep;
 use conformance::outcome::Outcome;
 use conformance::provenance;
+use conformance::reduce;
 use conformance::replay;
 use conformance::worker::{Recipe, Worker};
 
 use super::{End, Trouble, print};
+
+/// Seconds that an op may take unless --timeout says otherwise.
+const TIMEOUT: u64 = 60;
 
 /// Runs the op of a capsule again, on any backend, and gives the verdict.
 ///
@@ -20,7 +25,7 @@ use super::{End, Trouble, print};
 Examples:
   assay replay fault.capsule                         on the backend that it comes from
   assay replay fault.capsule --backend ref,cpu,soft
-  assay replay fault.capsule --shrink --out small.capsule")]
+  assay replay fault.capsule --shrink                writes fault.small.capsule")]
 pub struct Replay {
     /// The capsules.
     #[arg(required = true, value_name = "FILE")]
@@ -29,16 +34,17 @@ pub struct Replay {
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     backend: Vec<String>,
     /// Makes the smallest capsule that still fails.
-    #[arg(long, requires = "out")]
+    #[arg(long)]
     shrink: bool,
-    /// The file for it.
+    /// The file for it; beside the capsule, with .small in its name, unless given.
     #[arg(long, value_name = "FILE", requires = "shrink")]
     out: Option<PathBuf>,
-    /// What notices an access outside a buffer.
-    #[arg(long, value_enum, default_value_t)]
-    guard: Guard,
+    /// What notices an access outside a buffer; unless given, what did so in the run that the capsule comes from, and nothing on
+    /// the software device, which does so by itself.
+    #[arg(long, value_enum)]
+    guard: Option<Guard>,
     /// Seconds that the op may take.
-    #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, default_value_t = TIMEOUT, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
 }
 
@@ -48,11 +54,13 @@ impl Replay {
         for path in &self.files {
             let capsules = capsule::read(path).map_err(Trouble::input)?;
             for backend in self.backends(&capsules) {
-                backends::open(&backend, self.guard)?;
-                let mut worker = Worker::new(self.recipe(&backend)?);
+                let guard = self.guard.unwrap_or_else(|| replay::guard(origin(&capsules), &backend));
+                backends::open(&backend, guard)?;
+                let mut worker = Worker::new(recipe(&backend, guard, self.timeout)?);
                 conforms &= verdict(path, &backend, &mut worker)?;
-                if let Some(out) = &self.out {
-                    shrink(path, &capsules, &mut worker, out)?;
+                if self.shrink {
+                    let beside = path.with_extension("small.capsule");
+                    shrink(path, &capsules, &mut worker, self.out.as_ref().unwrap_or(&beside))?;
                 }
             }
         }
@@ -64,16 +72,39 @@ impl Replay {
         if !self.backend.is_empty() {
             return self.backend.clone();
         }
-        let origin = capsules.iter().find_map(|c| c.origin.as_ref());
-        vec![origin.map_or_else(|| "cpu".into(), |origin| origin.backend.clone())]
+        vec![origin(capsules).map_or_else(|| "cpu".into(), |origin| origin.backend.clone())]
     }
+}
 
-    fn recipe(&self, backend: &str) -> Result<Recipe, Trouble> {
-        let program =
-            std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
-        let timeout = Duration::from_secs(self.timeout);
-        Ok(Recipe { program, backend: backend.into(), guard: self.guard, timeout, keep: None })
+/// The run that capsules of one file come from.
+fn origin(capsules: &[Capsule]) -> Option<&Origin> {
+    capsules.iter().find_map(|c| c.origin.as_ref())
+}
+
+fn recipe(backend: &str, guard: Guard, timeout: u64) -> Result<Recipe, Trouble> {
+    let program =
+        std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
+    Ok(Recipe { program, backend: backend.into(), guard, timeout: Duration::from_secs(timeout), keep: None })
+}
+
+/// Makes the capsule at `path`, of an op that faulted, small enough to be sent, where it still faults then.
+pub fn cut(path: &Path) -> Result<(), Trouble> {
+    let capsules = capsule::read(path).map_err(Trouble::input)?;
+    let ([capsule], Some(origin)) = (capsules.as_slice(), origin(&capsules)) else { return Ok(()) };
+    if reduce::size(&capsule.record) <= keep::LIMIT {
+        return Ok(());
     }
+    let guard = replay::guard(Some(origin), &origin.backend);
+    let mut worker = Worker::new(recipe(&origin.backend, guard, TIMEOUT)?);
+    if let Some(part) = replay::shrink(capsule, keep::LIMIT, &mut worker, folder(path)).map_err(process)? {
+        capsule::write(path, provenance::build(), &[part]).map_err(Trouble::input)?;
+    }
+    Ok(())
+}
+
+/// The folder of a file.
+fn folder(path: &Path) -> &Path {
+    path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes the smallest capsule that fails as the one at `path` does.
@@ -81,8 +112,7 @@ fn shrink(path: &Path, capsules: &[Capsule], worker: &mut Worker, out: &Path) ->
     let [capsule] = capsules else {
         return Err(Trouble::Input(format!("{}: has {} ops, want one", path.display(), capsules.len())));
     };
-    let folder = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let small = replay::shrink(capsule, worker, folder).map_err(process)?;
+    let small = replay::shrink(capsule, 0, worker, folder(out)).map_err(process)?;
     let Some(small) = small else {
         print(&format!("{}: does not fail, nothing to shrink\n", path.display()));
         return Ok(());

@@ -26,7 +26,7 @@ impl Worker {
     pub fn run(self) -> Result<End, Trouble> {
         let mut target = backends::open(&self.backend, self.guard)?;
         if let Some(folder) = self.keep {
-            target = Box::new(Keeping::new(target, &self.backend, folder));
+            target = Box::new(Keeping::new(target, &self.backend, self.guard, folder));
         }
         worker::serve(target.as_ref(), std::io::stdin().lock(), std::io::stdout().lock())
             .map_err(Trouble::input)?;

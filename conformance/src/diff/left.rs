@@ -4,7 +4,9 @@ use std::hash::{DefaultHasher, Hasher};
 use std::sync::mpsc::SyncSender;
 
 use kernels::decor::{Seen, Watch};
-use kernels::{Backend, Buffer, DeviceError, Layout, OperandRef, Pending, Role, Stem, Tag};
+use kernels::{Backend, DeviceError, Layout, OperandRef, Role, Stem};
+
+use crate::keep::elements;
 
 /// An op of the left run.
 #[derive(Debug)]
@@ -52,20 +54,4 @@ pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
     let mut hash = DefaultHasher::new();
     hash.write(bytes);
     hash.finish()
-}
-
-/// The elements of an operand, as they are on the device.
-pub(super) fn elements<D: Backend>(
-    seen: &Seen<'_, D>,
-    operand: &OperandRef<'_, D::Buffer>,
-) -> Result<Vec<u8>, DeviceError> {
-    let range = operand.layout.byte_range().unwrap_or(0..0);
-    let start = range.start;
-    let bytes = seen
-        .backend
-        .read_bytes(seen.stream, operand.buffer, range, Tag::of(operand.buffer.label()))?
-        .wait()?;
-    let short =
-        || DeviceError::Lost(format!("{} bytes arrived of '{}'", bytes.len(), operand.buffer.label()));
-    operand.layout.gather(&bytes, start).ok_or_else(short)
 }

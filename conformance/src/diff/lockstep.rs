@@ -2,7 +2,7 @@
 //! nothing has to be kept.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Instant;
 
@@ -117,7 +117,7 @@ impl Lockstep<'_> {
         match right.ended {
             Err(error) if !log.stopped => {
                 log.found += 1;
-                log.findings.push(fault(error, self.right, log.current)?);
+                log.findings.push(fault(error, self.right, log.current, log.kept.take())?);
             }
             Ok(()) | Err(_) => {}
         }
@@ -216,7 +216,12 @@ impl Job for Right<'_> {
 }
 
 /// A device's failure as a finding. Everything before the op under way has been read back, so that the op is the one at fault.
-fn fault(error: GenerateError, side: &str, current: Option<(Stem, Site)>) -> Result<Finding, DiffError> {
+fn fault(
+    error: GenerateError,
+    side: &str,
+    current: Option<(Stem, Site)>,
+    capsule: Option<PathBuf>,
+) -> Result<Finding, DiffError> {
     let (Some((stem, site)), GenerateError::Model(ModelError::Device { source, .. })) = (current, &error)
     else {
         return Err(DiffError::Run { side: side.into(), source: Box::new(error) });
@@ -230,11 +235,11 @@ fn fault(error: GenerateError, side: &str, current: Option<(Stem, Site)>) -> Res
         op: stem.name().into(),
         operand: String::new(),
         layout: String::new(),
-        what: format!("{source}; `assay locate` prints the op with all its arguments"),
+        what: source.to_string(),
         verdict: None,
         left: None,
         guesses: Vec::new(),
         histogram: None,
-        capsule: None,
+        capsule,
     })
 }

@@ -19,7 +19,7 @@ pub mod stored;
 
 use std::path::PathBuf;
 
-use kernels::{Identity, Place, Verdict, Worst};
+use kernels::{Identity, Verdict, Worst};
 use serde::{Deserialize, Serialize};
 
 pub use drift::Drift;
@@ -67,11 +67,7 @@ pub struct Side {
 impl Side {
     /// The backend that was asked for by `name`.
     pub fn new(name: &str, identity: &Identity) -> Self {
-        let note = match identity.place {
-            Place::Software => " (software device: checked emulation, not a run on silicon)",
-            Place::Host | Place::Gpu => "",
-        };
-        Side { name: name.into(), device: format!("{}{note}", identity.device) }
+        Side { name: name.into(), device: identity.device.clone() }
     }
 }
 

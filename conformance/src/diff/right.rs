@@ -10,20 +10,17 @@ use kernels::{
     Backend, DeviceError, Expected, Layout, Numerics, Pending, Phase, Record, Role, Site, Stem, Tag, Verdict,
 };
 
-use super::left::{Told, elements, fingerprint, is_constant};
+use super::left::{Told, fingerprint, is_constant};
 use super::{Cell, Drift, Finding, Histogram, KEPT, Kind};
-use crate::capsule::{self, Capsule, CapsuleError, Origin};
+use crate::backends::Guard;
+use crate::capsule::{self, CapsuleError, Origin};
+use crate::keep::{self, Given, elements};
 use crate::pattern::{self, Evidence, Guess};
 use crate::provenance::{self, ModelId};
-use crate::reduce;
-use crate::replay::right_answers;
 use crate::trial::answers;
 
 /// Outputs up to this size are kept until the next step, to be recognised where they should not be.
 const REMEMBERED: usize = 1 << 18;
-
-/// Bytes of the buffers of a capsule; a larger op is cut around its worst element.
-const CAPSULE: usize = 2 << 20;
 
 /// What the right run has come to.
 #[derive(Default)]
@@ -38,6 +35,8 @@ pub(super) struct Log {
     pub(super) orphaned: bool,
     /// The op under way.
     pub(super) current: Option<(Stem, Site)>,
+    /// Its capsule, where the device failed.
+    pub(super) kept: Option<PathBuf>,
     /// Outputs by layer and point, as they last were.
     last: HashMap<(Option<usize>, &'static str), Vec<u8>>,
     /// Outputs by point, of whatever layer came last.
@@ -82,10 +81,17 @@ impl<D: Backend> Watch<D> for Shadow<'_> {
     }
 
     fn after(&self, seen: &Seen<'_, D>, ran: Result<(), DeviceError>) -> Result<(), DeviceError> {
-        ran?;
         let record = self.before.take();
         let record = record.ok_or_else(|| DeviceError::Lost("an op that nobody saw begin".into()))?;
         let site = site(seen);
+        // Reading something back waits for the op: where it faults, it is this one and not the next.
+        if let Err(error) = ran.and_then(|()| seen.backend.synchronize(seen.stream)) {
+            self.log.borrow_mut().kept = self.settings.capsules.and_then(|folder| {
+                let device = seen.backend.identity().device;
+                self.keep(&record, site, device, &[], &[], folder).ok()
+            });
+            return Err(error);
+        }
         let Ok(told) = self.left.recv() else {
             self.log.borrow_mut().orphaned = true;
             return Err(DeviceError::Lost("the left run has ended".into()));
@@ -227,12 +233,11 @@ impl Shadow<'_> {
         };
         let got = pattern::numbers(&output.layout, output.got);
         let mut what = crate::trial::describe(output.name, &verdict);
-        let capsule = self.settings.capsules.and_then(|folder| match self.keep(op, output, &index, folder) {
-            Ok(path) => Some(path),
-            Err(error) => {
-                what = format!("{what}; no capsule: {error}");
-                None
-            }
+        let capsule = self.settings.capsules.and_then(|folder| {
+            let elements = output.got.to_vec();
+            let given = Given { name: output.name.into(), layout: output.layout, elements };
+            let kept = self.keep(op.record, op.site, op.device.clone(), &[given], &index, folder);
+            kept.map_err(|error| what = format!("{what}; no capsule: {error}")).ok()
         });
         Finding {
             kind: Kind::Local,
@@ -273,29 +278,25 @@ impl Shadow<'_> {
     /// Writes a capsule of the op, cut to a size that can be sent.
     fn keep(
         &self,
-        op: &Underway<'_>,
-        output: &Output<'_>,
+        record: &Record,
+        site: Site,
+        device: String,
+        given: &[Given],
         index: &[usize],
         folder: &Path,
     ) -> Result<PathBuf, CapsuleError> {
-        let Site { step, layer, point, .. } = op.site;
-        let layer = layer.map_or(String::new(), |l| format!("layer{l}-"));
-        let name = format!("step{step}-{layer}{point}-{}", op.record.stem);
-        let (record, cut, observed) = match reduce::around(op.record, index, CAPSULE) {
-            Some((part, cut)) => (part, Some(cut), Vec::new()),
-            None => (op.record.clone(), None, vec![(output.name.to_owned(), output.got.to_vec())]),
-        };
         let origin = Origin {
             backend: self.settings.backend.into(),
-            device: op.device.clone(),
+            device,
             build: provenance::build().into(),
+            guard: Some(Guard::Off),
             model: self.settings.model.cloned(),
-            site: Some(op.site.into()),
-            cut,
+            site: Some(site.into()),
+            cut: None,
         };
+        let name = keep::name(record.stem, site);
         let path = folder.join(format!("{name}.capsule"));
-        let case = Capsule { name, expected: right_answers(&record), observed, record, origin: Some(origin) };
-        capsule::write(&path, provenance::build(), &[case])?;
+        capsule::write(&path, provenance::build(), &[keep::capsule(name, record, given, index, origin)])?;
         Ok(path)
     }
 

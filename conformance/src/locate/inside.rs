@@ -2,24 +2,18 @@
 
 use std::cell::Cell;
 use std::io::Write;
-use std::ops::ControlFlow;
 use std::path::Path;
 
-use engine::config::ModelConfig;
-use engine::generate::{GenerateError, GenerateOptions, generate};
-use engine::gguf::Gguf;
-use engine::kv_cache::KvConfig;
-use engine::model::{Model, ModelError};
-use engine::sampler::{Sampler, SamplerConfig};
-use engine::taps::NoTaps;
-use kernels::decor::{AnyWatch, Seen, Wait, Watch, Watched};
-use kernels::{Backend, Buffer, DType, DeviceError, Pending, Record, Tag};
+use engine::generate::GenerateError;
+use kernels::decor::{AnyWatch, Seen, Wait, Watch};
+use kernels::{Backend, Buffer, DeviceError, Pending, Record, Tag};
 
 use super::{Argument, Call, CopyCall, Event};
-use crate::backends::Job;
+use crate::backends::{Guard, Job};
 use crate::capsule::{self, Capsule, Origin};
 use crate::provenance::{self, ModelId};
 use crate::replay::right_answers;
+use crate::run::Run;
 
 /// Tells an event to whoever started this process. A line is flushed before anything else happens.
 pub fn tell(event: &Event) {
@@ -32,20 +26,10 @@ pub fn tell(event: &Event) {
 /// What to run.
 #[derive(Clone, Copy, Debug)]
 pub struct Inside<'a> {
-    /// The model.
-    pub gguf: &'a Gguf,
-    /// What it is made of.
-    pub config: &'a ModelConfig,
-    /// Its file.
+    /// The run.
+    pub run: Run<'a>,
+    /// The model's file.
     pub model: &'a ModelId,
-    /// The prompt.
-    pub prompt: &'a [u32],
-    /// Tokens to generate.
-    pub tokens: usize,
-    /// Rows of the prompt that run together.
-    pub chunk: usize,
-    /// Type of the cache.
-    pub kv: DType,
     /// Name of the backend.
     pub backend: &'a str,
     /// Whether to wait for each op.
@@ -58,23 +42,18 @@ impl Job for Inside<'_> {
     type Answer = Result<(), GenerateError>;
 
     fn run<B: Backend + 'static>(self, backend: B) -> Result<(), GenerateError> {
-        let watch: AnyWatch<'_, B> =
-            if self.synced { Box::new(Locator { run: self, started: Cell::new(0) }) } else { Box::new(()) };
-        let mut model = Model::load(Watched::new(backend, watch), self.gguf, self.config.clone())?;
-        let slots = self.prompt.len() + self.tokens.saturating_sub(1);
-        let cache = model.cache(KvConfig { dtype: self.kv, seqs: 1, slots });
-        let mut cache = cache.map_err(ModelError::from)?;
-        let greedy = Sampler::new(SamplerConfig::default());
-        let mut greedy = greedy.map_err(|source| GenerateError::Sampler { step: 0, source })?;
-        let options = GenerateOptions { max_tokens: self.tokens, chunk: self.chunk, stop: &|_| false };
-        let go_on = |_| ControlFlow::Continue(());
-        generate(&mut model, &mut cache, self.prompt, &mut greedy, options, &mut NoTaps, go_on).map(drop)
+        let watch: AnyWatch<'_, B> = if self.synced {
+            Box::new(Locator { inside: self, started: Cell::new(0) })
+        } else {
+            Box::new(())
+        };
+        self.run.go(backend, watch)
     }
 }
 
 /// Tells of each op before it starts, and waits for it.
 struct Locator<'a> {
-    run: Inside<'a>,
+    inside: Inside<'a>,
     /// Ops started.
     started: Cell<usize>,
 }
@@ -82,12 +61,12 @@ struct Locator<'a> {
 impl<D: Backend> Watch<D> for Locator<'_> {
     /// A capsule holds all of a buffer, and a device that checks minds reading what nobody wrote.
     fn fill(&self) -> Option<u8> {
-        self.run.capsule.map(|_| 0xff)
+        self.inside.capsule.map(|_| 0xff)
     }
 
     fn before(&self, seen: &Seen<'_, D>) -> Result<(), DeviceError> {
         tell(&Event::Op(Box::new(call(seen, self.started.replace(self.started.get() + 1)))));
-        match self.run.capsule {
+        match self.inside.capsule {
             Some(path) => self.store(seen, path),
             None => Ok(()),
         }
@@ -122,10 +101,11 @@ impl Locator<'_> {
         };
         let record = Record::cropped(seen.op, content)?;
         let origin = Origin {
-            backend: self.run.backend.into(),
+            backend: self.inside.backend.into(),
             device: seen.backend.identity().device,
             build: provenance::build().into(),
-            model: Some(self.run.model.clone()),
+            guard: Some(Guard::Off),
+            model: Some(self.inside.model.clone()),
             site: seen.site.map(Into::into),
             cut: None,
         };

@@ -35,6 +35,13 @@ pub struct Call {
     pub arguments: Vec<Argument>,
 }
 
+impl Call {
+    /// How it was launched, in words.
+    pub fn launched(&self) -> &str {
+        self.launch.as_deref().unwrap_or("one stream; this backend has no grid")
+    }
+}
+
 /// An operand of a [`Call`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Argument {
@@ -126,6 +133,21 @@ pub struct Located {
 }
 
 impl Located {
+    /// Whom the engine blames, where that is not the op at fault.
+    pub fn blames_another(&self, call: &Call) -> Option<&'static str> {
+        let reported = self.reported.as_ref()?;
+        let named = |point: &str| reported.split(':').next().is_some_and(|at| at.ends_with(point));
+        match &call.spot {
+            _ if reported.contains("Memcpy") => {
+                Some("The copy that the engine reports is only the first call that waited.")
+            }
+            Some(spot) if reported.contains(':') && !named(&spot.point) => {
+                Some("The op that the engine names is only the next one that was launched.")
+            }
+            _ => None,
+        }
+    }
+
     /// The report for a terminal.
     pub fn text(&self) -> String {
         let mut text = format!("backend: {}\n", self.backend);
@@ -146,8 +168,8 @@ impl Located {
                 let _ = writeln!(text, "\nTHE KERNEL FAULTED: {}{spot} (op number {})", call.op, call.number);
                 let _ = writeln!(text, "  says: {}", fault.what);
                 text.push_str(&arguments(call));
-                if self.reported.as_ref().is_some_and(|r| r.contains("Memcpy")) {
-                    text.push_str("  The copy that the engine reports is only the first call that waited.\n");
+                if let Some(late) = self.blames_another(call) {
+                    let _ = writeln!(text, "  {late}");
                 }
             }
             Culprit::Copy(copy) => {
@@ -162,8 +184,7 @@ impl Located {
         }
         if let Some(capsule) = &fault.capsule {
             let path = capsule.display();
-            // Guard zones would take in what left the buffer: the fault would become a wrong value.
-            let _ = writeln!(text, "  capsule: {path} (assay replay {path} --guard off)");
+            let _ = writeln!(text, "  capsule: {path} (assay replay {path})");
         }
         text
     }
@@ -187,7 +208,6 @@ fn arguments(call: &Call) -> String {
     for (name, value) in &call.params {
         let _ = writeln!(text, "  {name} = {value}");
     }
-    let launch = call.launch.as_deref().unwrap_or("one stream; this backend has no grid");
-    let _ = writeln!(text, "  launch: {launch}");
+    let _ = writeln!(text, "  launch: {}", call.launched());
     text
 }

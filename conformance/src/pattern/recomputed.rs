@@ -7,16 +7,37 @@ use super::{Case, Evidence, Guess, wanted};
 use crate::reduce;
 use crate::trial::answers;
 
-/// Ops larger than this are not recomputed: a guess is not worth minutes.
+/// Of ops larger than this only a part is recomputed: a guess is not worth minutes.
 const LARGEST: usize = 8 << 20;
 
 /// Two units in the last place of an f32, relative.
 const SLACK: f64 = 2.4e-7;
 
 pub(super) fn guesses(case: &Case, evidence: &Evidence<'_>) -> Vec<Guess> {
-    if reduce::size(evidence.record) > LARGEST {
-        return Vec::new();
+    if reduce::size(evidence.record) <= LARGEST {
+        return weighed(case, evidence);
     }
+    of_part(case, evidence).unwrap_or_default()
+}
+
+/// The guesses on a part of a large op, around its first wrong element.
+fn of_part(case: &Case, evidence: &Evidence<'_>) -> Option<Vec<Guess>> {
+    let mut rest = *case.wrong.first()?;
+    let mut index: Vec<usize> = Vec::new();
+    for extent in case.shape.iter().rev() {
+        index.insert(0, rest % extent);
+        rest /= extent;
+    }
+    let part = reduce::around(evidence.record, &index, LARGEST)?;
+    let (layout, got) = part.of_output(evidence.layout, evidence.got)?;
+    let expected = answers(&part.record, evidence.numerics).ok()?;
+    let expected = expected.get(evidence.output)?;
+    let evidence = Evidence { record: &part.record, layout: &layout, expected, got: &got, ..*evidence };
+    Some(weighed(&Case::new(&evidence)?, &evidence))
+}
+
+/// The variations that predict what came out.
+fn weighed(case: &Case, evidence: &Evidence<'_>) -> Vec<Guess> {
     let mut guesses = Vec::new();
     for (what, record) in variations(evidence.record) {
         let Ok(expected) = answers(&record, evidence.numerics) else { continue };
@@ -46,7 +67,10 @@ fn variations(record: &Record) -> Vec<(String, Record)> {
             let other =
                 if record.params.get("pairing") == Some(&json!("neox")) { "interleaved" } else { "neox" };
             add(&format!("rotated with {other} pairs"), Some(param(record, "pairing", json!(other))));
-            add("positions one too large", indices(record, "positions", |p| p.checked_add(1)));
+            // The last position may be the last that the op allows.
+            let limit = record.params.get("max_positions").and_then(Value::as_u64).unwrap_or(0);
+            let allowed = param(record, "max_positions", json!(limit + 1));
+            add("positions one too large", indices(&allowed, "positions", |p| p.checked_add(1)));
             add("positions one too small", indices(record, "positions", |p| Some(p.saturating_sub(1))));
             add("frequency factors ignored", floats(record, "factors", |_| 1.0));
             if let Some(base) = record.params.get("base").and_then(Value::as_f64) {
@@ -68,9 +92,12 @@ fn variations(record: &Record) -> Vec<(String, Record)> {
                 "over pos keys instead of pos + 1",
                 indices(record, "positions", |p| Some(p.saturating_sub(1))),
             );
+            // A row at the end of the cache has no key more to see.
+            let last = record.find("k_cache").map_or(0, |k| k.layout.dim(1).saturating_sub(1));
+            let last = u32::try_from(last).unwrap_or(u32::MAX);
             add(
                 "one key too many: the mask is off by one",
-                indices(record, "positions", |p| p.checked_add(1)),
+                indices(record, "positions", |p| Some(p.saturating_add(1).min(last))),
             );
             add("window ignored", Some(param(record, "window", Value::Null)));
             add("soft-cap ignored", Some(param(record, "softcap", Value::Null)));
@@ -81,6 +108,7 @@ fn variations(record: &Record) -> Vec<(String, Record)> {
             add("epsilon missing", Some(param(record, "eps", json!(0.0))));
             add("epsilon 1e-6", Some(param(record, "eps", json!(1e-6))));
             add("epsilon 1e-5", Some(param(record, "eps", json!(1e-5))));
+            add("epsilon outside the root", epsilon_outside(record));
             add("weight missing", floats(record, "weight", |_| 1.0));
         }
         Stem::Matmul => matmul(record, &mut add),
@@ -165,6 +193,29 @@ fn indices(record: &Record, name: &str, with: impl Fn(u32) -> Option<u32>) -> Op
 fn floats(record: &Record, name: &str, with: impl Fn(f32) -> f32) -> Option<Record> {
     record.find(name).filter(|o| o.layout.dtype() == DType::F32)?;
     operand(record, name, |o| words(o, |_, word| with(f32::from_le_bytes(word)).to_le_bytes()))
+}
+
+/// Rows scaled so that the op gives x·w/(r + eps) instead of x·w/√(r² + eps), where r is the row's root mean square: with s² = 1/(2r + eps),
+/// s/√(s²r² + eps) = 1/(r + eps).
+fn epsilon_outside(record: &Record) -> Option<Record> {
+    let eps = record.params.get("eps").and_then(Value::as_f64)?;
+    let x = if record.find("x").is_some() { "x" } else { "out" };
+    record.find(x).filter(|o| o.layout.dtype() == DType::F32)?;
+    operand(record, x, |o| {
+        for range in o.layout.rows() {
+            let (row, _) = o.bytes[range].as_chunks_mut::<4>();
+            let values = || row.iter().map(|word| f64::from(f32::from_le_bytes(*word)));
+            let r = (values().map(|v| v * v).sum::<f64>() / row.len() as f64).sqrt();
+            let s = (1.0 / (2.0 * r + eps)).sqrt();
+            let scaled: Vec<f64> = values().map(|v| v * s).collect();
+            row.iter_mut().zip(scaled).for_each(|(word, v)| *word = narrow(v).to_le_bytes());
+        }
+    })
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the operand is f32")]
+fn narrow(x: f64) -> f32 {
+    x as f32
 }
 
 fn columns_zeroed(record: &Record, kept: usize) -> Option<Record> {

@@ -1,6 +1,6 @@
 //! Planted patterns are recognised, and noise is not.
 
-use kernels::{DType, Expected, Layout, Numerics, Record, Stem};
+use kernels::{DType, Expected, Layout, Numerics, Record, Role, Stem};
 
 use super::{Evidence, Guess, guess};
 use crate::data::{Data, Random};
@@ -134,4 +134,50 @@ fn noise_is_not_explained() {
     let found =
         guesses(&[16, 64], |x| x.iter().enumerate().map(|(i, v)| v + (i as f32 * 1.7).sin()).collect());
     assert!(found.is_empty(), "{found:?}");
+}
+
+/// Guesses on `record` where the backend answered `other` instead.
+fn guesses_of(record: &Record, other: &Record) -> Vec<Guess> {
+    let mut expected = crate::trial::answers(record, &Numerics::F32).unwrap();
+    let Expected::Within { value, .. } = crate::trial::answers(other, &Numerics::F64).unwrap().remove(0)
+    else {
+        panic!("no values")
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "outputs are f32")]
+    let got: Vec<f32> = value.into_iter().map(|v| v as f32).collect();
+    guess(&Evidence {
+        record,
+        output: 0,
+        layout: &record.find("out").unwrap().layout,
+        expected: &expected.remove(0),
+        got: bytemuck::cast_slice(&got),
+        numerics: &Numerics::F32,
+        earlier: &[],
+    })
+}
+
+#[test]
+fn a_bug_in_a_large_matmul_is_recognised_by_a_part_of_it() {
+    let (n, k) = (16384, 1024);
+    // Scale 1, minimum 0.5, then codes.
+    let block = |i: usize| {
+        let codes = (0..16).map(|j| u8::try_from((i * 31 + j * 7) % 251).unwrap());
+        [0x00, 0x3c, 0x00, 0x38].into_iter().chain(codes).collect::<Vec<u8>>()
+    };
+    let weight: Vec<u8> = (0..n * k / 32).flat_map(block).collect();
+    let x = Data::Gauss.values(&mut Random::new(3), 1, k);
+    let matmul = |weight: Vec<u8>| {
+        Record::new(Stem::Matmul)
+            .operand(
+                "x",
+                Role::Input,
+                Layout::contiguous(DType::F32, &[1, k]),
+                bytemuck::cast_slice(&x).to_vec(),
+            )
+            .operand("weight", Role::Input, Layout::contiguous(DType::Q4_1, &[n, k]), weight)
+            .blank("out", Layout::contiguous(DType::F32, &[1, n]), vec![0; 4 * n])
+    };
+    let without = weight.chunks(20).flat_map(|b| [&b[..2], &[0, 0], &b[4..]].concat()).collect();
+    let found = guesses_of(&matmul(weight), &matmul(without));
+    assert_eq!(best(&found), "block minimum ignored");
 }

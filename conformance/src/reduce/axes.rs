@@ -151,6 +151,12 @@ impl Axis {
         .unwrap_or(0)
     }
 
+    /// Entries of the output for one of the axis: heads in groups have several.
+    pub fn group(&self, record: &Record) -> usize {
+        let output = self.on(record).find(|(o, _)| o.role == Role::Output);
+        output.map_or(1, |(o, dim)| (o.layout.dim(dim) / self.extent(record).max(1)).max(1))
+    }
+
     /// What a cut must be a multiple of: the longest block that lies along the axis.
     fn unit(&self, record: &Record) -> usize {
         let blocks = self.on(record).filter(|(o, dim)| dim + 1 == o.layout.rank());
@@ -175,8 +181,7 @@ impl Axis {
 
     /// The half that holds entry `at` of the output's dimension, and where in that half the entry then is.
     pub fn half_around(&self, record: &Record, at: usize) -> Option<(Range<usize>, usize)> {
-        let (output, dim) = self.on(record).find(|(o, _)| o.role == Role::Output)?;
-        let group = (output.layout.dim(dim) / self.extent(record).max(1)).max(1);
+        let group = self.group(record);
         let half = self.parts(record).into_iter().take(2).find(|part| part.contains(&(at / group)))?;
         let inside = at - half.start * group;
         Some((half, inside))
@@ -210,7 +215,7 @@ impl Axis {
 }
 
 /// The entries `range` of dimension `dim`.
-fn part(layout: &Layout, dim: usize, range: Range<usize>) -> Option<Layout> {
+pub(super) fn part(layout: &Layout, dim: usize, range: Range<usize>) -> Option<Layout> {
     if range.is_empty() || range.end > layout.dim(dim) {
         return None;
     }

@@ -19,9 +19,18 @@ pub fn page(located: &Located) -> String {
     let reported = located.reported.as_deref().unwrap_or("no error");
     let _ = writeln!(page, "<p>the engine by itself reports: <code>{}</code></p>", escape(reported));
     if let Some(fault) = &located.fault {
-        let _ = writeln!(page, "<section class=\"failure\">\n<h3>{}</h3>", escape(&fault.what));
+        let (first, rest) = fault.what.split_once('\n').unwrap_or((&fault.what, ""));
+        let _ = writeln!(page, "<section class=\"failure\">\n<h3>{}</h3>", escape(first));
+        if !rest.is_empty() {
+            let _ = writeln!(page, "<pre>{}</pre>", escape(rest));
+        }
         match &fault.culprit {
-            Culprit::Kernel(call) => page.push_str(&arguments(call)),
+            Culprit::Kernel(call) => {
+                if let Some(late) = located.blames_another(call) {
+                    let _ = writeln!(page, "<p>{}</p>", escape(late));
+                }
+                page.push_str(&arguments(call));
+            }
             Culprit::Copy(copy) => {
                 let (extent, owner) = (&copy.extent, escape(&copy.owner));
                 let _ = writeln!(
@@ -33,11 +42,7 @@ pub fn page(located: &Located) -> String {
             Culprit::Start => {}
         }
         if let Some(capsule) = &fault.capsule {
-            let _ = writeln!(
-                page,
-                "<pre>assay replay {} --guard off</pre>",
-                escape(&capsule.display().to_string())
-            );
+            let _ = writeln!(page, "<pre>assay replay {}</pre>", escape(&capsule.display().to_string()));
         }
         page.push_str("</section>\n");
     }
@@ -57,13 +62,15 @@ fn arguments(call: &Call) -> String {
         );
     }
     text.push_str(
-        "<div class=\"wide\"><table><thead><tr><th>operand</th><th>owner</th><th>use</th><th>type and shape</th>\
+        "<div class=\"wide\"><table class=\"stack\"><thead><tr><th>operand</th><th>owner</th><th>use</th><th>type and shape</th>\
          <th>address</th><th>bytes</th><th>of</th></tr></thead>\n<tbody>\n",
     );
     for a in &call.arguments {
         let _ = writeln!(
             text,
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}..{}</td><td>{}</td></tr>",
+            "<tr><td data-label=\"operand\">{}</td><td data-label=\"owner\">{}</td><td data-label=\"use\">{}</td>\
+             <td data-label=\"type and shape\">{}</td><td data-label=\"address\">{}</td><td data-label=\"bytes\">{}..{}</td>\
+             <td data-label=\"of\">{}</td></tr>",
             escape(&a.name),
             escape(&a.owner),
             format!("{:?}", a.role).to_lowercase(),
@@ -78,8 +85,6 @@ fn arguments(call: &Call) -> String {
     for (name, value) in &call.params {
         let _ = writeln!(text, "<p><code>{} = {}</code></p>", escape(name), escape(&value.to_string()));
     }
-    if let Some(launch) = &call.launch {
-        let _ = writeln!(text, "<p>{}</p>", escape(launch));
-    }
+    let _ = writeln!(text, "<p>launch: {}</p>", escape(call.launched()));
     text
 }

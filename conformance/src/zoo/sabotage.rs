@@ -6,32 +6,10 @@ use std::str::FromStr;
 
 use backend_cpu::reference::Reference;
 use kernels::decor::{Guarded, Seen, Wait, Watch, Watched};
-use kernels::{Backend, Buffer, DeviceError, Identity, Pending, Phase, Record, Role, Site, Tag};
+use kernels::{Backend, Buffer, DeviceError, Identity, Pending, Record, Role, Tag};
 
 use super::mutant::{Mutant, Plant, Work};
-
-/// Where a bug strikes; everywhere, in what is left open.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Where {
-    step: Option<usize>,
-    phase: Option<Phase>,
-    layer: Option<usize>,
-    point: Option<String>,
-}
-
-impl Where {
-    fn includes(&self, site: Option<Site>) -> bool {
-        if *self == Where::default() {
-            return true;
-        }
-        site.is_some_and(|site| {
-            self.step.is_none_or(|step| step == site.step)
-                && self.phase.is_none_or(|phase| phase == site.phase)
-                && self.layer.is_none_or(|layer| Some(layer) == site.layer)
-                && self.point.as_ref().is_none_or(|point| point == site.point)
-        })
-    }
-}
+use crate::place::{PlaceError, Where};
 
 /// A mutant and where it strikes, as on the command line: `NAME` or `NAME@layer=3,phase=decode,step=2,point=q`.
 #[derive(Clone, Debug)]
@@ -49,9 +27,9 @@ pub enum PlanError {
     /// The bug sits in the test's surroundings, which a model has not.
     #[error("mutant '{0}' cannot be planted in a model: its bug is not in a kernel")]
     NotInAModel(&'static str),
-    /// A condition that says nothing.
-    #[error("'{0}': want step=N, phase=prefill, phase=decode, layer=N or point=NAME behind '@'")]
-    Condition(String),
+    /// A place that says nothing.
+    #[error(transparent)]
+    Place(#[from] PlaceError),
 }
 
 impl FromStr for Plan {
@@ -63,21 +41,7 @@ impl FromStr for Plan {
         if let Plant::Around(_) = mutant.plant {
             return Err(PlanError::NotInAModel(mutant.name));
         }
-        let mut place = Where::default();
-        for condition in conditions.split(',').filter(|c| !c.is_empty()) {
-            let wrong = || PlanError::Condition(condition.into());
-            let (key, value) = condition.split_once('=').ok_or_else(wrong)?;
-            let number = || value.parse::<usize>().map_err(|_| wrong());
-            match key {
-                "step" => place.step = Some(number()?),
-                "layer" => place.layer = Some(number()?),
-                "point" => place.point = Some(value.into()),
-                "phase" if value == "prefill" => place.phase = Some(Phase::Prefill),
-                "phase" if value == "decode" => place.phase = Some(Phase::Decode),
-                _ => return Err(wrong()),
-            }
-        }
-        Ok(Plan { mutant, place })
+        Ok(Plan { mutant, place: conditions.parse()? })
     }
 }
 

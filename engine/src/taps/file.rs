@@ -3,34 +3,56 @@
 //! A tensor is called `step0.pos0.layer3.q_rope`: step, position of its first row (with `seq2.` before it for a sequence other than 0),
 //! layer where there is one, point. The key `taps` of the file's metadata is a JSON list, in the order in which they
 //! were taken, of `name`, `point`, `step`, `phase`, `layer` (−1 outside the layers), `seqs`, `positions`, `shape`.
+//!
+//! Tensors, names and list wait on the disk; what is held grows by a few bytes a pass.
 
 use std::collections::HashSet;
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::{Point, Selection, Tap, TapError, TapSink};
 use crate::safetensors_file::SafetensorsFile;
+use crate::spool::Spool;
 
 /// A file that takes the taps of a selection as they come.
 #[derive(Debug)]
 pub struct TapFile {
     selection: Selection,
     file: SafetensorsFile,
+    /// The list of taps, as it stands inside a JSON string.
+    list: Spool,
+    count: usize,
+    /// Rows whose taps are complete. A name begins with its rows, so that names of other rows differ from it.
+    rows: HashSet<Rows>,
+    /// The rows under way, and the names of their taps.
+    current: Option<Rows>,
     names: HashSet<String>,
-    taps: Vec<Value>,
 }
+
+/// Step, sequence and position of the first row.
+type Rows = (usize, u32, u32);
 
 impl TapFile {
     /// A file at `path`, which appears there when [`TapFile::finish`] is called.
     pub fn create(path: &Path, selection: Selection) -> Result<Self, TapError> {
-        let file = SafetensorsFile::create(path).map_err(|e| io_error(path, e))?;
-        Ok(TapFile { selection, file, names: HashSet::new(), taps: Vec::new() })
+        let created = SafetensorsFile::create(path).and_then(|file| Ok((file, Spool::create(path, "taps")?)));
+        let (file, list) = created.map_err(|e| io_error(path, e))?;
+        Ok(TapFile {
+            selection,
+            file,
+            list,
+            count: 0,
+            rows: HashSet::new(),
+            current: None,
+            names: HashSet::new(),
+        })
     }
 
     /// Taps taken so far.
-    pub fn count(&self) -> usize {
-        self.taps.len()
+    pub const fn count(&self) -> usize {
+        self.count
     }
 
     /// Adds keys or values of a layer's cache, `[length, kv_heads, head_dim]`, as `kv_cache.layer3.k`.
@@ -46,11 +68,12 @@ impl TapFile {
     }
 
     /// Puts the file in its place, with `metadata` besides the list of taps.
-    pub fn finish(self, metadata: &[(&str, String)]) -> Result<(), TapError> {
-        let taps = Value::Array(self.taps).to_string();
-        let all = metadata.iter().cloned().chain([("taps", taps)]);
+    pub fn finish(mut self, metadata: &[(&str, String)]) -> Result<(), TapError> {
         let path = self.file.path().to_owned();
-        self.file.finish(all).map_err(|e| io_error(&path, e))
+        let closed = self.list.write_all(if self.count == 0 { b"[]" } else { b"]" });
+        closed
+            .and_then(|()| self.file.finish_with(metadata.iter().cloned(), Some(("taps", self.list))))
+            .map_err(|e| io_error(&path, e))
     }
 
     fn write(&mut self, name: String, shape: &[usize], values: &[f32]) -> Result<(), TapError> {
@@ -62,15 +85,33 @@ impl TapFile {
     }
 }
 
+impl TapFile {
+    fn list_entry(&mut self, entry: &Value) -> io::Result<()> {
+        self.list.write_all(if self.count == 0 { b"[" } else { b"," })?;
+        // A string in quotes, as it is written in JSON, without the quotes.
+        let escaped = Value::from(entry.to_string()).to_string();
+        self.list.write_all(&escaped.as_bytes()[1..escaped.len() - 1])?;
+        self.count += 1;
+        Ok(())
+    }
+}
+
 impl TapSink for TapFile {
     fn wants(&self, point: Point, layer: Option<usize>) -> bool {
         self.selection.includes(point, layer)
     }
 
     fn take(&mut self, tap: &Tap<'_>) -> Result<(), TapError> {
-        let name = name(tap);
+        let (name, rows) = (name(tap), (tap.step, first(tap.seqs), first(tap.positions)));
+        if self.current != Some(rows) {
+            if self.rows.contains(&rows) {
+                return Err(TapError::Twice { name });
+            }
+            self.rows.extend(self.current.replace(rows));
+            self.names.clear();
+        }
         self.write(name.clone(), tap.shape, tap.values)?;
-        self.taps.push(json!({
+        let entry = json!({
             "name": name,
             "point": tap.point.name(),
             "step": tap.step,
@@ -79,13 +120,17 @@ impl TapSink for TapFile {
             "seqs": tap.seqs,
             "positions": tap.positions,
             "shape": tap.shape,
-        }));
-        Ok(())
+        });
+        let listed = self.list_entry(&entry);
+        listed.map_err(|e| io_error(self.file.path(), e))
     }
 }
 
+fn first(values: &[u32]) -> u32 {
+    values.first().copied().unwrap_or_default()
+}
+
 fn name(tap: &Tap<'_>) -> String {
-    let first = |values: &[u32]| values.first().copied().unwrap_or_default();
     let seq = match first(tap.seqs) {
         0 => String::new(),
         seq => format!("seq{seq}."),
@@ -94,6 +139,6 @@ fn name(tap: &Tap<'_>) -> String {
     format!("step{}.{seq}pos{}.{layer}{}", tap.step, first(tap.positions), tap.point)
 }
 
-fn io_error(path: &Path, source: std::io::Error) -> TapError {
+fn io_error(path: &Path, source: io::Error) -> TapError {
     TapError::Io { path: path.to_owned(), source }
 }

@@ -3,6 +3,8 @@ const table = by("heat"), slider = by("step"), shown = by("shown"), detail = by(
 const rows = [...Array(D.layers).keys(), -1];
 slider.max = D.steps - 1;
 let at = [0, 0];
+by("scale").innerHTML = [-6, -5, -4, -3, -2, -1, 0].map((e) => `<i style="background:${colour(limit() * 10 ** e)}"></i>`).join("") +
+  `<i style="background:${colour(2 * limit())}"></i>`;
 
 // The larger reading of each place, for one step or for all of them.
 function readings(step) {
@@ -16,12 +18,13 @@ function readings(step) {
   return found;
 }
 
+function limit() { return D.local ? 1 : 1e-2; }
+
 // Six decades from pale to dark; beyond the bound, red.
 function colour(value) {
-  const limit = D.local ? 1 : 1e-2;
-  if (value > limit) return "hsl(2 75% 45%)";
+  if (value > limit()) return "hsl(2 75% 45%)";
   if (value <= 0) return "hsl(210 15% 82%)";
-  const t = Math.min(1, Math.max(0, (Math.log10(value / limit) + 6) / 6));
+  const t = Math.min(1, Math.max(0, (Math.log10(value / limit()) + 6) / 6));
   return `hsl(${205 - 160 * t} ${45 + 25 * t}% ${72 - 34 * t}%)`;
 }
 
@@ -36,13 +39,16 @@ function draw() {
       const cell = found.get(layer + "," + c);
       if (!cell) return "<td></td>";
       const first = D.first && D.first[2] === point && (D.first[1] ?? -1) === layer && (step < 0 || step === D.first[0]);
-      const label = `layer ${name}, ${point}`;
+      const label = `${layer < 0 ? name : "layer " + name}, ${point}`;
       return `<td><button data-r="${r}" data-c="${c}" tabindex="-1" class="${first ? "first" : ""}" style="background:${colour(cell.value)}" aria-label="${label}">${first ? "!" : ""}</button></td>`;
     });
     return `<tr><th scope="row">${name}</th>${cells.join("")}</tr>`;
   };
   table.innerHTML = head + "<tbody>" + rows.map(line).join("") + "</tbody>";
-  choose(at[0], at[1], false);
+  // One cell can always be reached by the Tab key, also where this step has not the one chosen before.
+  if (choose(at[0], at[1], false)) return;
+  const any = table.querySelector("button");
+  if (any) choose(+any.dataset.r, +any.dataset.c, false);
 }
 
 function choose(r, c, focus) {
@@ -56,14 +62,44 @@ function choose(r, c, focus) {
   const percent = (x) => (x > 10 ? (x >= 1e299 ? "infinitely many" : x.toExponential(1)) + " times" : (x * 100).toPrecision(3) + " % of");
   const share = D.local ? `${percent(cell.share)} the budget, ` : "";
   detail.textContent = `${button.getAttribute("aria-label")}: ${cell.op}, ${share}drift ${cell.drift.toExponential(1)}, step ${cell.step}`;
+  const number = finding(cell.step);
+  if (number >= 0) detail.insertAdjacentHTML("beforeend", ` <a href="#finding${number}">what is wrong</a> (Enter)`);
   if (focus) button.focus();
   return true;
 }
 
-// The next cell in a direction that exists.
+// The number of the finding at the chosen place, −1 where there is none.
+function finding(step) {
+  const [layer, point] = [rows[at[0]], D.columns[at[1]]];
+  return D.findings.findIndex((f) => f[0] === step && (f[1] ?? -1) === layer && f[2] === point);
+}
+
+// Opens a finding and moves there.
+function unfold(number) {
+  const section = by("finding" + number);
+  if (!section) return;
+  const folded = section.closest("details");
+  if (folded) folded.open = true;
+  section.focus();
+  section.scrollIntoView({ block: "center" });
+}
+
+// The next cell in a direction: straight ahead, or else the nearest that lies there at all.
 function move(dr, dc) {
-  for (let r = at[0] + dr, c = at[1] + dc; r >= 0 && r < rows.length && c >= 0 && c < D.columns.length; r += dr, c += dc)
-    if (choose(r, c, true)) return;
+  let best, least = Infinity;
+  for (const b of table.querySelectorAll("button")) {
+    const r = b.dataset.r - at[0], c = b.dataset.c - at[1];
+    const ahead = dr ? r * dr : c * dc, aside = Math.abs(dr ? c : r);
+    const cost = ahead > 0 ? (aside ? 1e6 : 0) + ahead * 1e3 + aside : Infinity;
+    if (cost < least) [best, least] = [b, cost];
+  }
+  if (best) choose(+best.dataset.r, +best.dataset.c, true);
+}
+
+// The first or the last cell of the row.
+function edge(last) {
+  const row = [...table.querySelectorAll(`button[data-r="${at[0]}"]`)], b = row.at(last ? -1 : 0);
+  if (b) choose(at[0], +b.dataset.c, true);
 }
 
 table.addEventListener("click", (e) => e.target.dataset.r && choose(+e.target.dataset.r, +e.target.dataset.c, true));
@@ -72,10 +108,13 @@ table.addEventListener("keydown", (e) => {
   const steps = { PageUp: -1, PageDown: 1 };
   if (moves[e.key]) move(...moves[e.key]);
   else if (steps[e.key]) { slider.value = Number(slider.value) + steps[e.key]; draw(); choose(at[0], at[1], true); }
+  else if (e.key === "Home" || e.key === "End") edge(e.key === "End");
+  else if (e.key === "Enter") unfold(finding(readings(Number(slider.value)).get(rows[at[0]] + "," + at[1]).step));
   else return;
   e.preventDefault();
 });
 slider.addEventListener("input", draw);
 if (D.first) at = [rows.indexOf(D.first[1] ?? -1), D.columns.indexOf(D.first[2])];
 draw();
-if (!table.querySelector("button.at")) { const b = table.querySelector("button"); if (b) choose(+b.dataset.r, +b.dataset.c, false); }
+// A link to a finding opens what it is folded into.
+detail.addEventListener("click", (e) => { if (e.target.hash) { e.preventDefault(); unfold(e.target.hash.replace("#finding", "")); } });

@@ -22,7 +22,7 @@ pub fn page(diff: &Diff) -> String {
     let mut page = begin("Assay diff", include_str!("heat.css"));
     page.push_str(&head(diff));
     if let Some(first) = diff.first() {
-        let _ = write!(page, "<h2>First divergence</h2>\n{}", finding(first));
+        let _ = write!(page, "<h2>First divergence</h2>\n{}", finding(0, first));
     }
     page.push_str(&heat_map(diff));
     page.push_str(&later(diff));
@@ -68,12 +68,12 @@ fn later(diff: &Diff) -> String {
         0 => String::new(),
         n => format!("<p class=\"note\">and {n} that are not kept</p>\n"),
     };
-    let sections: String = more.iter().map(finding).collect();
+    let sections: String = more.iter().enumerate().map(|(at, f)| finding(at + 1, f)).collect();
     format!("<details><summary>{} more findings</summary>\n{sections}{beyond}</details>\n", more.len())
 }
 
-fn finding(finding: &Finding) -> String {
-    let mut text = String::from("<section class=\"failure\">\n");
+fn finding(number: usize, finding: &Finding) -> String {
+    let mut text = format!("<section class=\"failure\" id=\"finding{number}\" tabindex=\"-1\">\n");
     let _ = writeln!(text, "<h3>{}: {}</h3>", escape(&finding.op), escape(&finding.spot.to_string()));
     let kind = match finding.kind {
         Kind::Local => "local",
@@ -82,7 +82,11 @@ fn finding(finding: &Finding) -> String {
         Kind::Fault => "fault",
         Kind::Inherited => "inherited",
     };
-    let _ = writeln!(text, "<p><b class=\"bad-text\">{kind}</b> {}</p>", escape(&finding.what));
+    let (first, rest) = finding.what.split_once('\n').unwrap_or((&finding.what, ""));
+    let _ = writeln!(text, "<p><b class=\"bad-text\">{kind}</b> {}</p>", escape(first));
+    if !rest.is_empty() {
+        let _ = writeln!(text, "<pre>{}</pre>", escape(rest));
+    }
     if !finding.operand.is_empty() {
         let _ = writeln!(
             text,
@@ -101,6 +105,9 @@ fn finding(finding: &Finding) -> String {
     }
     if let Some(histogram) = &finding.histogram {
         text.push_str(&chart(histogram));
+    }
+    if finding.kind == Kind::Fault {
+        text.push_str("<p><code>assay locate</code> prints the op with all its arguments</p>\n");
     }
     if let Some(capsule) = &finding.capsule {
         let _ = writeln!(text, "<pre>assay replay {}</pre>", escape(&capsule.display().to_string()));
@@ -165,6 +172,7 @@ fn heat_map(diff: &Diff) -> String {
         "steps": diff.cells.iter().map(|cell| cell.spot.step + 1).max().unwrap_or(0),
         "local": local,
         "first": diff.first().map(|f| json!([f.spot.step, f.spot.layer, f.spot.point])),
+        "findings": diff.findings.iter().map(|f| json!([f.spot.step, f.spot.layer, f.spot.point])).collect::<Vec<_>>(),
         "cells": merged(diff, &columns),
     });
     let (what, scale) = if local {
@@ -178,11 +186,12 @@ fn heat_map(diff: &Diff) -> String {
     let mut text = String::from("<h2>Layers and ops</h2>\n");
     let _ = writeln!(
         text,
-        "<p>Each cell is {what}, on a logarithmic scale: {scale}. Arrow keys move between cells, Page Up and Page Down between steps.</p>"
+        "<p>Each cell is {what}, on a logarithmic scale: <span id=\"scale\" class=\"scale\" aria-hidden=\"true\"></span> {scale}. \
+         Arrow keys, Home and End move between cells, Page Up and Page Down between steps; Enter shows what is wrong there.</p>"
     );
     text.push_str(
         "<p class=\"steps\"><label for=\"step\">step</label> <input id=\"step\" type=\"range\" min=\"-1\" value=\"-1\"> <output id=\"shown\"></output></p>\n\
-         <div class=\"wide\"><table id=\"heat\" aria-label=\"layers and ops\"></table></div>\n<p id=\"cell\" class=\"detail\" aria-live=\"polite\"></p>\n\
+         <div class=\"wide\" tabindex=\"-1\"><table id=\"heat\" aria-label=\"layers and ops\"></table></div>\n<p id=\"cell\" class=\"detail\" aria-live=\"polite\"></p>\n\
          <noscript><p class=\"note\">The map needs scripts; the table below does not.</p></noscript>\n",
     );
     // `</` cannot end the script early inside JSON strings once it is written `<\/`.
@@ -220,7 +229,7 @@ fn worst(diff: &Diff) -> String {
     let key = |cell: &Cell| cell.share.unwrap_or_else(|| cell.drift.map_or(0.0, |d| d.relative));
     cells.sort_by(|a, b| key(b).total_cmp(&key(a)));
     let mut text = String::from(
-        "<h2>Worst ops</h2>\n<div class=\"wide\"><table><thead><tr><th>op</th><th>place</th><th>local</th><th>drift</th></tr></thead>\n<tbody>\n",
+        "<h2>Worst ops</h2>\n<div class=\"wide\"><table class=\"stack\"><thead><tr><th>op</th><th>place</th><th>local</th><th>drift</th></tr></thead>\n<tbody>\n",
     );
     for cell in cells.into_iter().take(WORST) {
         let share = cell.share.map_or("—".into(), share_of_budget);
@@ -228,7 +237,8 @@ fn worst(diff: &Diff) -> String {
         let drift = cell.drift.map_or("—".into(), |d| format!("{:.2e}", d.relative));
         let _ = writeln!(
             text,
-            "<tr><td>{}</td><td>{}</td><td{class}>{share}</td><td>{drift}</td></tr>",
+            "<tr><td data-label=\"op\">{}</td><td data-label=\"place\">{}</td><td data-label=\"local\"{class}>{share}</td>\
+             <td data-label=\"drift\">{drift}</td></tr>",
             escape(&cell.op),
             escape(&cell.spot.to_string())
         );

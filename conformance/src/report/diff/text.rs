@@ -23,15 +23,15 @@ pub fn text(diff: &Diff) -> String {
     );
     if let Some(cell) = largest(&diff.cells, |cell| cell.share) {
         let share = share_of_budget(cell.share.unwrap_or(0.0));
-        let _ = writeln!(text, "local: at most {share}, in {} of {}", cell.op, cell.spot);
+        let _ = writeln!(text, "local: at most {share}, in {} at {}", cell.op, cell.spot);
     }
     if let Some(cell) = largest(&diff.cells, |cell| cell.drift.map(|d| d.relative)) {
         let drift = cell.drift.map_or(0.0, |d| d.relative);
-        let _ = writeln!(text, "inherited: at most {drift:.2e} apart, relative, in {}", cell.spot);
+        let _ = writeln!(text, "inherited: at most {drift:.2e} apart, relative, at {}", cell.spot);
     }
     for (at, finding) in diff.findings.iter().take(SHOWN).enumerate() {
         let heading = if at == 0 { "FIRST DIVERGENCE" } else { "then" };
-        let _ = writeln!(text, "\n{heading}: {} computes {}", finding.op, finding.spot);
+        let _ = writeln!(text, "\n{heading}: {} at {}", finding.op, finding.spot);
         text.push_str(&lines(finding));
     }
     if diff.found > SHOWN {
@@ -72,6 +72,9 @@ fn lines(finding: &Finding) -> String {
     }
     if finding.worst().is_none() || finding.kind != Kind::Local {
         let _ = writeln!(text, "  {}", finding.what);
+    }
+    if finding.kind == Kind::Fault {
+        text.push_str("  assay locate prints the op with all its arguments\n");
     }
     for guess in &finding.guesses {
         let _ = writeln!(text, "  looks like: {} (explains {:.0} %)", guess.what, guess.explained * 100.0);
