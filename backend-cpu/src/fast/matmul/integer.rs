@@ -10,10 +10,7 @@ use super::panel::{Panel, Unpack};
 use super::run::Operation;
 use super::single::Products;
 use super::tile::Tile;
-use super::{Product, put};
-
-/// Rows of activations from which on it pays to unpack the weights.
-const MANY: usize = 5;
+use super::{FEW, Product, put};
 
 /// Panels of weights that are unpacked at a time.
 const PANELS: usize = 2;
@@ -29,7 +26,7 @@ pub fn packed<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>(
     out: Vec<&mut [u8]>,
 ) {
     let rounded = Rounded::of::<F::Operation>(product.threads, &product.x, product.m, product.k);
-    if product.m < MANY {
+    if product.m <= FEW {
         product.spread(out, ROWS, |first, tile| {
             let kernel = Few::<F, BYTES, RUNS> { product, x: &rounded, first, tile, format: PhantomData };
             product.threads.compute(kernel);

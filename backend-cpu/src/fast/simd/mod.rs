@@ -37,7 +37,8 @@ pub trait Simd: Wide {
     /// Runs `kernel` with the instructions enabled.
     fn run<K: Kernel>(self, kernel: K) -> K::Output;
 
-    /// Says that the line of memory `ahead` bytes after the start of `bytes` may be read soon. It need not be there.
+    /// Says that the line of memory `ahead` bytes after the start of `bytes` may be read soon: it is brought near, to the second cache.
+    /// It need not be there.
     fn prefetch(self, bytes: &[u8], ahead: usize);
 
     /// Eight times `x`.

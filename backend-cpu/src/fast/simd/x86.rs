@@ -40,7 +40,7 @@ macro_rules! eight_lanes {
         fn prefetch(self, bytes: &[u8], ahead: usize) {
             let line = bytes.as_ptr().wrapping_add(ahead);
             // SAFETY: a hint; it neither reads nor faults, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T0>(line.cast()) };
+            unsafe { _mm_prefetch::<_MM_HINT_T1>(line.cast()) };
         }
 
         $crate::fast::simd::x86::operations! { $features;
