@@ -34,10 +34,7 @@ pub use activations::{BLOCK, Block};
 /// Tasks per thread: so many that no thread waits long for the last.
 const TASKS_PER_THREAD: usize = 8;
 
-/// Tasks per thread where every weight is used once: few, so that a thread reads long pieces of memory.
-const TASKS_PER_THREAD_OF_FEW: usize = 2;
-
-/// Rows of activations up to which that is so.
+/// Rows of activations up to which quantised weights are multiplied as they stream by.
 const FEW: usize = 4;
 
 /// Bytes of a line of memory.
@@ -109,8 +106,7 @@ impl<'a> Product<'a> {
     /// columns that it fills. The bias is added afterwards.
     fn spread(&self, out: Vec<&mut [u8]>, unit: usize, f: impl Fn(usize, &mut [&mut [f32]]) + Sync) {
         let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
-        let per_thread = if self.m <= FEW { TASKS_PER_THREAD_OF_FEW } else { TASKS_PER_THREAD };
-        let tasks = (work / WORK_PER_TASK).clamp(1, per_thread * self.threads.count());
+        let tasks = (work / WORK_PER_TASK).clamp(1, TASKS_PER_THREAD * self.threads.count());
         let columns = self.n.div_ceil(tasks).next_multiple_of(unit);
         self.threads.each(tiles(out, self.n, columns), work, |task, mut tile| {
             let first = task * columns;

@@ -22,6 +22,7 @@ mod embed;
 mod exp;
 mod fill;
 mod gelu_mul;
+mod hand;
 mod kv_write;
 mod matmul;
 mod mul;

@@ -6,6 +6,7 @@ use std::thread::available_parallelism;
 use kernels::{Source, ViewMut};
 
 use super::blocks::decode_row;
+use super::hand::Hand;
 use super::matmul::Block;
 use super::pool::Pool;
 use super::rows::{Rows, floats_mut, rows_mut};
@@ -115,7 +116,7 @@ impl Threads {
         self.arch.run(kernel)
     }
 
-    /// Does `f` to each item, given its number. `work` estimates the elementary operations of all items together.
+    /// Does `f` to each item, given its number, neighbouring items on one thread as far as possible. `work` estimates the elementary operations of all items together.
     pub(super) fn each<T: Send>(
         &self,
         items: impl IntoIterator<Item = T, IntoIter: Send>,
@@ -125,13 +126,8 @@ impl Threads {
         let items = items.into_iter().enumerate();
         match &self.pool {
             Some(pool) if work >= WORTH_WAKING => {
-                let items = Mutex::new(items);
-                let next = || items.lock().unwrap_or_else(PoisonError::into_inner).next();
-                pool.run(&|| {
-                    while let Some((i, item)) = next() {
-                        f(i, item);
-                    }
-                });
+                let hand = Hand::new(items, pool.count());
+                pool.run(&|| hand.play(&f));
             }
             _ => items.for_each(|(i, item)| f(i, item)),
         }
