@@ -32,8 +32,9 @@ pub fn attention(threads: &Threads, op: Attention<'_, HostBuffer>) {
     let heads = op.q.layout.dim(1);
     let q = Rows::of(op.q);
     let chunks = cache.chunks();
-    // A single row is shared out by heads; many rows, so that a key is decoded once for all heads that read it.
-    let heads_per_task = if chunks.iter().any(|rows| rows.len() > 1) { cache.group } else { 1 };
+    // A key is decoded once for all heads that read it, unless threads would go without work.
+    let heads_per_task =
+        if chunks.len() * (heads / cache.group) >= threads.count() { cache.group } else { 1 };
 
     let mut tasks: Vec<Vec<(usize, &mut [f32])>> = Vec::new();
     tasks.resize_with(chunks.len() * heads.div_ceil(heads_per_task), Vec::new);

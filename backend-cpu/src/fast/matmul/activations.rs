@@ -91,16 +91,10 @@ fn round<S: Simd>(s: S, block: &[f32; BLOCK]) -> Block {
     let eights = block.as_chunks::<8>().0;
     let values = [s.load(&eights[0]), s.load(&eights[1]), s.load(&eights[2]), s.load(&eights[3])];
     let [a, b, c, d] = [s.abs(values[0]), s.abs(values[1]), s.abs(values[2]), s.abs(values[3])];
-    let largest = s.array(s.max(s.max(a, b), s.max(c, d)));
+    let largest = s.peak(s.max(s.max(a, b), s.max(c, d)));
     // A comparison does not see NaN. A sum of magnitudes does, and infinities make none.
     let hostile = s.total(s.add(s.add(a, b), s.add(c, d))).is_nan();
-    let mut peak = if hostile { f32::NAN } else { 0.0 };
-    for value in largest {
-        if value > peak {
-            peak = value;
-        }
-    }
-    let scale = peak / 127.0;
+    let scale = if hostile { f32::NAN } else { largest / 127.0 };
     let inverse = if scale >= f32::MIN_POSITIVE && scale.is_finite() { scale.recip() } else { 0.0 };
     let (factor, low, high) = (s.splat(inverse), s.splat(-127.0), s.splat(127.0));
     let mut ints = [s.splat_int(0); 4];

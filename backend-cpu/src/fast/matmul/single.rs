@@ -55,9 +55,10 @@ where
 fn products<S: Simd, O: Operation>(s: S, codes: [S::W; 8], x: &Block, parts: [S::W; 2]) -> S::W {
     // Two sums, so that a product need not wait for the one before.
     let mut halves = [s.splat_int16(x.starts[0]), s.splat_int16(x.starts[1])];
-    for (half, sum) in halves.iter_mut().enumerate() {
-        for q in 4 * half..4 * half + 4 {
-            *sum = dot::<S, O>(s, *sum, codes[q], x.quads[q]);
+    let fours = codes.as_chunks::<4>().0.iter().zip(x.quads.as_chunks::<4>().0);
+    for (sum, (codes, quads)) in halves.iter_mut().zip(fours) {
+        for (codes, quad) in codes.iter().zip(quads) {
+            *sum = dot::<S, O>(s, *sum, *codes, *quad);
         }
     }
     if O::PARTS {

@@ -80,6 +80,8 @@ pub trait Simd: Wide {
     /// i32 as f32, rounded.
     fn floats(self, x: Self::I) -> Self::F;
 
+    /// The largest of eight, none of which is NaN.
+    fn peak(self, x: Self::F) -> f32;
     /// Sum of the eight: `((0+2)+(1+3)) + ((4+6)+(5+7))`.
     fn total(self, x: Self::F) -> f32;
     /// Lane `r` is the sum of `x[r]`, as [`Simd::total`] has it.

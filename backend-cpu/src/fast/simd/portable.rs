@@ -109,6 +109,10 @@ impl Simd for Portable {
         ints(x).map(|x| x as f32)
     }
 
+    fn peak(self, x: [f32; 8]) -> f32 {
+        x.into_iter().fold(f32::NEG_INFINITY, f32::max)
+    }
+
     fn total(self, x: [f32; 8]) -> f32 {
         ((x[0] + x[2]) + (x[1] + x[3])) + ((x[4] + x[6]) + (x[5] + x[7]))
     }

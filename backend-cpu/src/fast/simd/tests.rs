@@ -54,6 +54,7 @@ impl Kernel for Everything {
             s.zero_where_below(a, b, s.splat(0.0)),
             s.floats(s.bytes(&self.a)),
             s.splat(s.total(a)),
+            s.splat(s.peak(a)),
             s.totals(self.rows.map(|row| s.load(&moderate(row)))),
         ];
         let (x, y) = (s.bytes(&self.a), s.bytes(&self.b));

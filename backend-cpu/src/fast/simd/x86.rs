@@ -75,6 +75,11 @@ macro_rules! eight_lanes {
             }
             fn nearest(self, x: __m256) -> __m256i { _mm256_cvtps_epi32(x) }
             fn floats(self, x: __m256i) -> __m256 { _mm256_cvtepi32_ps(x) }
+            fn peak(self, x: __m256) -> f32 {
+                let two = _mm256_max_ps(x, _mm256_permute_ps::<0b00_00_11_10>(x));
+                let one = _mm256_max_ps(two, _mm256_movehdup_ps(two));
+                _mm_cvtss_f32(_mm_max_ss(_mm256_castps256_ps128(one), _mm256_extractf128_ps::<1>(one)))
+            }
             fn total(self, x: __m256) -> f32 {
                 let two = _mm256_add_ps(x, _mm256_permute_ps::<0b00_00_11_10>(x));
                 let one = _mm256_add_ps(two, _mm256_movehdup_ps(two));
