@@ -5,13 +5,13 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use backend_cpu::fast::{Peaks, Threads};
+use backend_cpu::fast::{Activations, Peaks, Threads};
 use conformance::backends::{Job, on_backend};
 use engine::generate::prefill;
 use engine::kv_cache::KvCache;
 use engine::model::{Batch, Model, Step};
 use engine::taps::NoTaps;
-use kernels::{Backend, Identity};
+use kernels::{Backend, DType, Identity};
 use serde_json::{Value, json};
 
 use super::model::{ModelArgs, ModelFile};
@@ -24,8 +24,8 @@ const CHUNK: usize = 512;
 /// Measures how fast a model runs: prompts of -p tokens (pp) and -n tokens one by one from an empty context (tg).
 ///
 /// Each test runs once to warm up and then -r times; the table shows the median of tokens per second and half the distance
-/// from the lowest to the highest. On the CPU, the machine's read bandwidth and f32 rate are measured in the same run: decoding is
-/// compared with the first, a prompt with the second.
+/// from the lowest to the highest. On the CPU, the machine's read bandwidth and its rates of f32 and 8-bit arithmetic are measured in
+/// the same run: decoding is compared with the first, a prompt with the arithmetic that its weights take.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -69,6 +69,13 @@ impl Bench {
         }
         print("STATUS=OK\n");
         Ok(End::Well)
+    }
+}
+
+impl Bench {
+    /// What enters products with quantised weights.
+    fn activations(&self) -> Activations {
+        if self.model.backend == "cpu" { Activations::Int8 } else { Activations::Exact }
     }
 }
 
@@ -176,8 +183,10 @@ struct Size {
     bytes: usize,
     /// Bytes that a token reads: all but the embedding, of which it reads one row; with tied embeddings all.
     read: usize,
-    /// Multiplications of a prompt's token: all matrices but the embedding and the output.
-    multiplied: usize,
+    /// Multiplications of a prompt's token with weights that are floats: all matrices but the embedding and the output.
+    floats: usize,
+    /// The same with quantised weights.
+    quantised: usize,
     /// The type of most bytes.
     format: String,
 }
@@ -187,7 +196,7 @@ impl Size {
         let tensors = file.gguf.tensors();
         let tied = file.gguf.tensor("output.weight").is_none();
         let mut by_format = BTreeMap::new();
-        let mut size = Size { bytes: 0, read: 0, multiplied: 0, format: String::new() };
+        let mut size = Size { bytes: 0, read: 0, floats: 0, quantised: 0, format: String::new() };
         for tensor in tensors {
             let bytes = tensor.range().len();
             let (embedding, output) =
@@ -195,7 +204,9 @@ impl Size {
             *by_format.entry(tensor.dtype().name()).or_insert(0) += bytes;
             size.bytes += bytes;
             size.read += if embedding && !tied { 0 } else { bytes };
-            size.multiplied +=
+            let multiplied =
+                if DType::FLOATS.contains(&tensor.dtype()) { &mut size.floats } else { &mut size.quantised };
+            *multiplied +=
                 if embedding || output || tensor.shape().len() < 2 { 0 } else { tensor.elements() };
         }
         let most = by_format.into_iter().max_by_key(|&(_, bytes)| bytes);
@@ -203,11 +214,19 @@ impl Size {
         size
     }
 
-    /// The share of the machine's limit that `rate` tokens per second make, with the limit's name.
-    fn share(&self, bound: Bound, rate: f64, peaks: Peaks) -> (f64, &'static str) {
-        match bound {
-            Bound::Memory => (rate * self.read as f64 / peaks.read, "of read bandwidth"),
-            Bound::Arithmetic => (rate * 2.0 * self.multiplied as f64 / peaks.flops, "of f32 arithmetic"),
+    /// The share of the machine's limit that `rate` tokens per second make, with the limit's name. Quantised weights are multiplied by
+    /// `activations` of 8 bits or by floats.
+    fn share(&self, bound: Bound, rate: f64, activations: Activations, peaks: Peaks) -> (f64, &'static str) {
+        let seconds = |multiplied: usize, peak: f64| 2.0 * multiplied as f64 / peak;
+        match (bound, activations) {
+            (Bound::Memory, _) => (rate * self.read as f64 / peaks.read, "of read bandwidth"),
+            (Bound::Arithmetic, Activations::Int8) if self.quantised > 0 => {
+                let least = seconds(self.floats, peaks.flops) + seconds(self.quantised, peaks.byte_ops);
+                (rate * least, "of 8-bit arithmetic")
+            }
+            (Bound::Arithmetic, _) => {
+                (rate * seconds(self.floats + self.quantised, peaks.flops), "of f32 arithmetic")
+            }
         }
     }
 }
@@ -229,7 +248,7 @@ fn table(args: &Bench, measured: &Measured, size: &Size, peaks: Option<Peaks>) -
     );
     for test in &measured.tests {
         let rate = median(&test.rates);
-        let share = peaks.map(|peaks| size.share(test.bound, rate, peaks));
+        let share = peaks.map(|peaks| size.share(test.bound, rate, args.activations(), peaks));
         let share = share.map_or_else(String::new, |(share, what)| format!("{:.0} % {what}", 100.0 * share));
         let _ = writeln!(
             text,
@@ -242,8 +261,11 @@ fn table(args: &Bench, measured: &Measured, size: &Size, peaks: Option<Peaks>) -
     }
     let _ = writeln!(text, "\n{device}, kv {}; loaded in {:.0} ms", args.model.kv, 1e3 * measured.load);
     if let Some(peaks) = peaks {
-        let (read, flops) = (peaks.read / 1e9, peaks.flops / 1e9);
-        let _ = writeln!(text, "this machine now: {read:.1} GB/s read, {flops:.0} GFLOP/s f32");
+        let [read, flops, bytes] = [peaks.read, peaks.flops, peaks.byte_ops].map(|rate| rate / 1e9);
+        let _ = writeln!(
+            text,
+            "this machine now: {read:.1} GB/s read, {flops:.0} GFLOP/s f32, {bytes:.0} GOP/s 8-bit"
+        );
     }
     text
 }
@@ -254,7 +276,7 @@ fn report(args: &Bench, measured: &Measured, size: &Size, peaks: Option<Peaks>) 
             "test": test.name,
             "tokens_per_second": median(&test.rates),
             "runs": test.rates,
-            "share": peaks.map(|peaks| size.share(test.bound, median(&test.rates), peaks).0),
+            "share": peaks.map(|peaks| size.share(test.bound, median(&test.rates), args.activations(), peaks).0),
         })
     };
     json!({
@@ -266,6 +288,10 @@ fn report(args: &Bench, measured: &Measured, size: &Size, peaks: Option<Peaks>) 
         "kv": args.model.kv.name(),
         "load_seconds": measured.load,
         "tests": measured.tests.iter().map(test).collect::<Vec<_>>(),
-        "peaks": peaks.map(|peaks| json!({ "read_bytes_per_second": peaks.read, "flops": peaks.flops })),
+        "peaks": peaks.map(|peaks| json!({
+            "read_bytes_per_second": peaks.read,
+            "flops": peaks.flops,
+            "byte_ops": peaks.byte_ops,
+        })),
     })
 }
