@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::ops::Range;
 
 use kernels::{
-    Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Pending, Place,
+    Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Pending, Place, Site,
     Support, Tag, Valid,
 };
 
@@ -28,6 +28,11 @@ pub trait Compute {
 
     /// Computes `op`.
     fn run(&self, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError>;
+
+    /// Computes ops that do not need each other. An error comes with the number of its op.
+    fn run_together(&self, ops: Vec<Valid<Op<'_, HostBuffer>>>) -> Result<(), (usize, DeviceError)> {
+        ops.into_iter().enumerate().try_for_each(|(nth, op)| self.run(op).map_err(|error| (nth, error)))
+    }
 }
 
 /// A backend that computes by `C` in host memory.
@@ -140,10 +145,23 @@ impl<C: Compute> Backend for Host<C> {
         range: Range<usize>,
         _: Tag<'_>,
     ) -> Result<Landed, DeviceError> {
-        match from.bytes().get(range.clone()) {
-            Some(bytes) => Ok(Landed(bytes.to_vec())),
-            None => Err(extent("read", from, range.start, range.end)),
+        read(from, range).map(|bytes| Landed(bytes.to_vec()))
+    }
+
+    fn read_into(
+        &self,
+        _: &HostStream,
+        from: &HostBuffer,
+        range: Range<usize>,
+        _: Tag<'_>,
+        to: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let bytes = read(from, range)?;
+        if bytes.len() != to.len() {
+            return Err(extent("read", from, 0, to.len()));
         }
+        to.copy_from_slice(bytes);
+        Ok(())
     }
 
     fn address(&self, buffer: &HostBuffer) -> Option<u64> {
@@ -153,6 +171,19 @@ impl<C: Compute> Backend for Host<C> {
     fn launch(&self, _: &HostStream, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError> {
         self.compute.run(op)
     }
+
+    fn launch_together(
+        &self,
+        _: &HostStream,
+        ops: Vec<(Site, Valid<Op<'_, HostBuffer>>)>,
+    ) -> Result<(), (usize, DeviceError)> {
+        self.compute.run_together(ops.into_iter().map(|(_, op)| op).collect())
+    }
+}
+
+fn read(from: &HostBuffer, range: Range<usize>) -> Result<&[u8], DeviceError> {
+    let bytes = from.bytes().get(range.clone());
+    bytes.ok_or_else(|| extent("read", from, range.start, range.end))
 }
 
 fn out_of_memory(bytes: usize, label: &str) -> DeviceError {

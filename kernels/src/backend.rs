@@ -256,8 +256,40 @@ pub trait Backend {
         tag: Tag<'_>,
     ) -> Result<Self::Pending, DeviceError>;
 
+    /// Waits for bytes `range` of `from` and puts them in `to`, which is as long.
+    fn read_into(
+        &self,
+        stream: &Self::Stream,
+        from: &Self::Buffer,
+        range: Range<usize>,
+        tag: Tag<'_>,
+        to: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let bytes = self.read_bytes(stream, from, range, tag)?.wait()?;
+        if bytes.len() != to.len() {
+            return Err(DeviceError::Lost(format!("{} bytes arrived of {}", bytes.len(), to.len())));
+        }
+        to.copy_from_slice(&bytes);
+        Ok(())
+    }
+
     /// Starts an op.
     fn launch(&self, stream: &Self::Stream, op: Valid<Op<'_, Self::Buffer>>) -> Result<(), DeviceError>;
+
+    /// Starts ops that do not need each other, each with its place in a model, so that a backend may do them at once; the results
+    /// are those of one after the other. That none writes what another reads or writes is what their borrows say. An error comes with
+    /// the number of its op.
+    fn launch_together(
+        &self,
+        stream: &Self::Stream,
+        ops: Vec<(Site, Valid<Op<'_, Self::Buffer>>)>,
+    ) -> Result<(), (usize, DeviceError)> {
+        for (nth, (site, op)) in ops.into_iter().enumerate() {
+            self.enter(site);
+            self.launch(stream, op).map_err(|error| (nth, error))?;
+        }
+        Ok(())
+    }
 
     /// Says where in a model the ops that follow stand. For decorators that report on ops; a backend has no use for it.
     fn enter(&self, _site: Site) {}

@@ -9,12 +9,13 @@
 use std::cell::RefCell;
 use std::ops::Range;
 
+use kernels::DType;
 use kernels::ops::Attention;
 
 use super::blocks::decode_by_vectors;
 use super::exp::exp_of_negative;
-use super::rows::{Rows, floats_mut, rows_mut};
-use super::simd::{Kernel, Simd, WIDTH};
+use super::rows::{Rows, Slots, floats_mut, rows_mut};
+use super::simd::{Kernel, LINE, Simd, WIDTH, prefetch};
 use super::{Threads, round};
 use crate::HostBuffer;
 
@@ -165,8 +166,18 @@ impl Kernel for Task<'_, '_> {
             to[..cache.head_dim].copy_from_slice(q.read(query.nth, &mut Vec::new()));
         }
         scores.resize(queries.len() * seen.len(), 0.0);
+        let Some(Query { seq, cached_head, .. }) = queries.first() else { return };
+        let [keys, values] = [&cache.keys, &cache.values].map(|rows| rows.slots(*seq, *cached_head));
+        let first = seen.start..seen.end.min(seen.start + BLOCK);
+        ask_for(keys, first.clone());
         for slots in blocks.clone() {
-            decode(s, &cache.keys, &queries[0], slots.clone(), width, block);
+            let next = slots.end..seen.end.min(slots.end + BLOCK);
+            if next.is_empty() {
+                ask_for(values, first.clone());
+            } else {
+                ask_for(keys, next);
+            }
+            decode(s, cache.keys.dtype(), keys, slots.clone(), cache.head_dim, block);
             let at = slots.start - seen.start;
             for (pair, scores) in padded.chunks(2 * width).zip(scores.chunks_mut(2 * seen.len())) {
                 score_block(s, pair, block, width, scores, seen.len(), at);
@@ -181,7 +192,8 @@ impl Kernel for Task<'_, '_> {
         sums.clear();
         sums.resize(queries.len() * width, 0.0);
         for slots in blocks {
-            decode(s, &cache.values, &queries[0], slots.clone(), width, block);
+            ask_for(values, slots.end..seen.end.min(slots.end + BLOCK));
+            decode(s, cache.values.dtype(), values, slots.clone(), cache.head_dim, block);
             for ((query, weights), sums) in
                 queries.iter().zip(scores.chunks_exact(seen.len())).zip(sums.chunks_exact_mut(width))
             {
@@ -201,20 +213,31 @@ impl Kernel for Task<'_, '_> {
     }
 }
 
-/// Decodes the keys or values that `query` reads in `slots`.
+/// Asks for the keys or values that will be read in `slots`: since the last token all weights have passed through the caches.
+#[inline(always)]
+fn ask_for(rows: Slots<'_>, slots: Range<usize>) {
+    for slot in slots {
+        for line in rows.bytes(slot).chunks(LINE) {
+            prefetch(line.as_ptr().addr());
+        }
+    }
+}
+
+/// Decodes the keys or values in `slots`.
 #[inline(always)]
 fn decode<S: Simd>(
     s: S,
-    cache: &Rows<'_>,
-    query: &Query<'_>,
+    dtype: DType,
+    rows: Slots<'_>,
     slots: Range<usize>,
-    width: usize,
+    head_dim: usize,
     to: &mut Vec<f32>,
 ) {
+    let width = head_dim.next_multiple_of(WIDTH);
     to.resize(slots.len() * width, 0.0);
     for (slot, to) in slots.zip(to.chunks_exact_mut(width)) {
-        let (to, padding) = to.split_at_mut(cache.columns());
-        decode_by_vectors(s, cache.dtype(), cache.bytes_at(&[query.seq, slot, query.cached_head]), to);
+        let (to, padding) = to.split_at_mut(head_dim);
+        decode_by_vectors(s, dtype, rows.bytes(slot), to);
         padding.fill(0.0);
     }
 }

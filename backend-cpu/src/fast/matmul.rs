@@ -1,7 +1,7 @@
-//! Product of activations with a weight matrix, transposed.
+//! Product of activations with a weight matrix, transposed; several of them together where neither needs the other.
 //!
-//! The columns of the output are dealt out to the threads. An output is formed by one sequence of roundings, whatever the number of
-//! rows and whichever kernel forms it:
+//! The columns of the outputs are dealt out to the threads. An output is formed by one sequence of roundings, whatever the number of
+//! rows, whichever kernel forms it and whatever else is computed with it:
 //!
 //! * Weights in f32, f16 or bf16, or any weights with exact activations: eight lanes over `k` by fused multiply-adds, added up at the
 //!   end (`float`).
@@ -17,6 +17,7 @@ mod k;
 mod panel;
 mod plain;
 mod run;
+mod shelf;
 mod single;
 mod tile;
 
@@ -30,6 +31,7 @@ use super::threads::Activations;
 use crate::HostBuffer;
 
 pub use activations::{BLOCK, Block};
+use shelf::Shelf;
 
 /// Tasks per thread: so many that no thread waits long for the last.
 const TASKS_PER_THREAD: usize = 8;
@@ -37,40 +39,40 @@ const TASKS_PER_THREAD: usize = 8;
 /// Rows of activations up to which quantised weights are multiplied as they stream by.
 const FEW: usize = 4;
 
-/// Bytes of a line of memory.
-const LINE: usize = 64;
-
-/// How far ahead of their use weights are asked for. Many rows side by side are no pattern that a processor foresees.
-const AHEAD: usize = 1 << 14;
-
-/// Multiply-adds that are worth a task of their own: some microseconds.
-const WORK_PER_TASK: usize = 1 << 16;
+/// Multiply-adds that are worth a task of their own: about a microsecond.
+const WORK_PER_TASK: usize = 1 << 15;
 
 pub fn matmul(threads: &Threads, op: Matmul<'_, HostBuffer>) {
-    let dtype = op.weight.layout.dtype();
-    let product = Product::of(threads, &op);
-    let out = rows_mut(op.out);
-    match dtype {
-        DType::F32 => float::stored::<float::Single, 32>(&product, out),
-        DType::F16 => float::stored::<float::Half, 16>(&product, out),
-        DType::BF16 => float::stored::<float::BrainHalf, 16>(&product, out),
-        _ if threads.activations() == Activations::Exact => float::decoded(&product, out),
-        DType::Q4_0 => integer::packed::<plain::Q4_0, 18, 1>(&product, out),
-        DType::Q4_1 => integer::packed::<plain::Q4_1, 20, 1>(&product, out),
-        DType::Q5_0 => integer::packed::<plain::Q5_0, 22, 1>(&product, out),
-        DType::Q5_1 => integer::packed::<plain::Q5_1, 24, 1>(&product, out),
-        DType::Q8_0 => integer::packed::<plain::Q8_0, 34, 1>(&product, out),
-        DType::Q2K => integer::packed::<k::Q2K, 84, 8>(&product, out),
-        DType::Q3K => integer::packed::<k::Q3K, 110, 8>(&product, out),
-        DType::Q4K => integer::packed::<k::Q4K, 144, 8>(&product, out),
-        DType::Q5K => integer::packed::<k::Q5K, 176, 8>(&product, out),
-        DType::Q6K => integer::packed::<k::Q6K, 210, 8>(&product, out),
-        DType::Iq4Nl => integer::packed::<plain::Iq4Nl, 18, 1>(&product, out),
-        DType::Iq4Xs => integer::packed::<k::Iq4Xs, 136, 8>(&product, out),
-        DType::Mxfp4 => integer::packed::<plain::Mxfp4, 17, 1>(&product, out),
-        // Validation lets no indices come here.
-        DType::U32 => {}
+    together(threads, vec![op]);
+}
+
+/// Computes products that do not need each other. What they have in common is done once, and no thread waits between them.
+pub fn together(threads: &Threads, ops: Vec<Matmul<'_, HostBuffer>>) {
+    let products: Vec<_> = ops.iter().map(|op| Product::of(threads, op)).collect();
+    let mut shelf = Shelf::default();
+    let plans: Vec<_> = products.iter().map(|product| product.plan(&mut shelf)).collect();
+    let work = products.iter().map(Product::work).fold(0, usize::saturating_add);
+    let tasks = (work / WORK_PER_TASK).clamp(1, TASKS_PER_THREAD * threads.count());
+    let mut pieces = Vec::new();
+    for (nth, op) in ops.into_iter().enumerate() {
+        let product = &products[nth];
+        let own = tasks.saturating_mul(product.work()).div_ceil(work.max(1)).max(1);
+        let columns = product.n.div_ceil(own).next_multiple_of(plans[nth].unit);
+        let tiles = tiles(rows_mut(op.out), product.n, columns);
+        pieces.extend(tiles.into_iter().enumerate().map(|(t, tile)| (nth, t * columns, tile)));
     }
+    threads.each(pieces, work, |_, (nth, first, mut tile)| {
+        (plans[nth].fill)(first, &mut tile);
+        products[nth].add_bias(first, tile);
+    });
+}
+
+/// How a product is computed.
+struct Plan<'a> {
+    /// Columns that are best computed together.
+    unit: usize,
+    /// Fills columns, given the first and, of each row of the output, the part to fill.
+    fill: Box<dyn Fn(usize, &mut [&mut [f32]]) + Sync + 'a>,
 }
 
 /// Whether weights of type `dtype` have offsets, which are multiplied apart from the codes.
@@ -102,23 +104,49 @@ impl<'a> Product<'a> {
         }
     }
 
-    /// Deals the columns out, a multiple of `unit` at a time: `f` is given the first column and, of each row of the output, the
-    /// columns that it fills. The bias is added afterwards.
-    fn spread(&self, out: Vec<&mut [u8]>, unit: usize, f: impl Fn(usize, &mut [&mut [f32]]) + Sync) {
-        let work = self.m.saturating_mul(self.n).saturating_mul(self.k);
-        let tasks = (work / WORK_PER_TASK).clamp(1, TASKS_PER_THREAD * self.threads.count());
-        let columns = self.n.div_ceil(tasks).next_multiple_of(unit);
-        self.threads.each(tiles(out, self.n, columns), work, |task, mut tile| {
-            let first = task * columns;
-            f(first, &mut tile);
-            if let Some(bias) = &self.bias {
-                for part in tile {
-                    for (y, bias) in part.iter_mut().zip(&bias[first..]) {
-                        *y += bias;
-                    }
-                }
+    /// How it is computed, with activations from the shelf.
+    fn plan<'p>(&'p self, shelf: &mut Shelf<'p>) -> Plan<'p> {
+        match self.weight.dtype() {
+            DType::F32 => float::stored::<float::Single, 32>(self),
+            DType::F16 => float::stored::<float::Half, 16>(self),
+            DType::BF16 => float::stored::<float::BrainHalf, 16>(self),
+            _ if self.threads.activations() == Activations::Exact => float::decoded(self),
+            DType::Q4_0 => integer::packed::<plain::Q4_0, 18, 1>(self, shelf),
+            DType::Q4_1 => integer::packed::<plain::Q4_1, 20, 1>(self, shelf),
+            DType::Q5_0 => integer::packed::<plain::Q5_0, 22, 1>(self, shelf),
+            DType::Q5_1 => integer::packed::<plain::Q5_1, 24, 1>(self, shelf),
+            DType::Q8_0 => integer::packed::<plain::Q8_0, 34, 1>(self, shelf),
+            DType::Q2K => integer::packed::<k::Q2K, 84, 8>(self, shelf),
+            DType::Q3K => integer::packed::<k::Q3K, 110, 8>(self, shelf),
+            DType::Q4K => integer::packed::<k::Q4K, 144, 8>(self, shelf),
+            DType::Q5K => integer::packed::<k::Q5K, 176, 8>(self, shelf),
+            DType::Q6K => integer::packed::<k::Q6K, 210, 8>(self, shelf),
+            DType::Iq4Nl => integer::packed::<plain::Iq4Nl, 18, 1>(self, shelf),
+            DType::Iq4Xs => integer::packed::<k::Iq4Xs, 136, 8>(self, shelf),
+            DType::Mxfp4 => integer::packed::<plain::Mxfp4, 17, 1>(self, shelf),
+            // Validation lets no indices come here.
+            DType::U32 => Plan { unit: 1, fill: Box::new(|_, _| {}) },
+        }
+    }
+
+    /// Multiply-adds.
+    fn work(&self) -> usize {
+        self.m.saturating_mul(self.n).saturating_mul(self.k)
+    }
+
+    /// Adds the bias to the columns from `first` on.
+    fn add_bias(&self, first: usize, tile: Vec<&mut [f32]>) {
+        let Some(bias) = &self.bias else { return };
+        for part in tile {
+            for (y, bias) in part.iter_mut().zip(&bias[first..]) {
+                *y += bias;
             }
-        });
+        }
+    }
+
+    /// The weights of `columns` columns of the output, from `first` on.
+    fn stretch(&self, first: usize, columns: usize) -> &'a [u8] {
+        self.weight.stretch(first..(first + columns).min(self.n))
     }
 
     /// The sixteen rows of weights from column `first` of the output on: where they lie, or in `padded`, with zeros after the last,

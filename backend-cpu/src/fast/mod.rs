@@ -38,6 +38,7 @@ mod simd;
 mod softmax;
 mod sums;
 mod threads;
+mod trail;
 mod turns;
 
 use kernels::{DType, Depth, DeviceError, Float, Numerics, Op, OpForm, Stem, Support, Valid, Weights};
@@ -107,7 +108,28 @@ impl Compute for Threads {
     }
 
     fn run(&self, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError> {
-        match op.into_inner() {
+        self.perform(op.into_inner());
+        Ok(())
+    }
+
+    /// All products at once, everything else one after the other.
+    fn run_together(&self, ops: Vec<Valid<Op<'_, HostBuffer>>>) -> Result<(), (usize, DeviceError)> {
+        let mut products = Vec::new();
+        for op in ops {
+            match op.into_inner() {
+                Op::Matmul(op) => products.push(op),
+                op => self.perform(op),
+            }
+        }
+        matmul::together(self, products);
+        Ok(())
+    }
+}
+
+impl Threads {
+    /// Computes `op`.
+    fn perform(&self, op: Op<'_, HostBuffer>) {
+        match op {
             Op::Embed(op) => embed::embed(self, op),
             Op::RmsNorm(op) => rms_norm::rms_norm(self, op),
             Op::Matmul(op) => matmul::matmul(self, op),
@@ -127,11 +149,8 @@ impl Compute for Threads {
             Op::Copy(op) => copy::copy(self, op),
             Op::Fill(op) => fill::fill(self, op),
         }
-        Ok(())
     }
-}
 
-impl Threads {
     /// How a product with weights of type `dtype` is computed.
     fn product_numerics(&self, dtype: Option<DType>) -> Numerics {
         let exact = Numerics { depth: Depth::Lanes(simd::WIDTH), ..F32 };

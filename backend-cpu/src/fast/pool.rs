@@ -23,7 +23,8 @@ const LOOKS: usize = 1 << 13;
 /// Looks before a thread that waits lets others run.
 const LOOKS_BEFORE_YIELD: usize = 1 << 10;
 
-type Job = &'static (dyn Fn() + Sync);
+/// What is to be done, given the number of the thread: 0 for the caller's.
+type Job = &'static (dyn Fn(usize) + Sync);
 
 /// What the caller and the threads share.
 struct Shared {
@@ -39,6 +40,8 @@ struct Shared {
     ended: AtomicBool,
     /// Whether each thread sleeps, or is about to.
     asleep: Vec<AtomicBool>,
+    /// What a thread does between two looks for a job: something short.
+    meanwhile: fn(),
 }
 
 /// Threads that do one job at a time together with their caller.
@@ -56,8 +59,9 @@ impl fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// A pool in which `count` threads work, one of them the caller's. `None` where the system does not grant them.
-    pub fn new(count: usize) -> Option<Self> {
+    /// A pool in which `count` threads work, one of them the caller's, and do `meanwhile` between two looks for a job. `None` where
+    /// the system does not grant them.
+    pub fn new(count: usize, meanwhile: fn()) -> Option<Self> {
         let helpers = count.saturating_sub(1);
         let shared = Arc::new(Shared {
             number: AtomicU64::new(0),
@@ -66,6 +70,7 @@ impl Pool {
             panicked: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             asleep: (0..helpers).map(|_| AtomicBool::new(false)).collect(),
+            meanwhile,
         });
         let mut pool = Pool { shared, threads: Vec::with_capacity(helpers), turn: Mutex::new(()) };
         for index in 0..helpers {
@@ -83,19 +88,19 @@ impl Pool {
 
     /// Does `job` on the caller's thread and on every other that comes before the caller is done, and returns when all are
     /// done. Where the threads have another job, the caller's thread does it alone.
-    pub fn run(&self, job: &(dyn Fn() + Sync)) {
+    pub fn run(&self, job: &(dyn Fn(usize) + Sync)) {
         let turn = match self.turn.try_lock() {
             Ok(turn) => turn,
             // A job that panicked has left nothing behind.
             Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
-            Err(TryLockError::WouldBlock) => return job(),
+            Err(TryLockError::WouldBlock) => return job(0),
         };
         // SAFETY: the lifetime is extended for the threads. A thread has the job from `begin` until it is counted out of
         // `working`; `Underway::drop` closes the job, so that nobody begins it any more, and waits until nobody is at it. That
         // drop runs before this function returns or unwinds, while `job` is still borrowed.
-        let lasting = unsafe { std::mem::transmute::<&(dyn Fn() + Sync), Job>(job) };
+        let lasting = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), Job>(job) };
         let underway = self.publish(lasting, turn);
-        job();
+        job(0);
         drop(underway);
         assert!(!self.shared.panicked.load(Ordering::Relaxed), "a thread of the pool panicked");
     }
@@ -158,7 +163,7 @@ impl Shared {
                 return;
             }
             if let Some(job) = self.begin() {
-                if catch_unwind(AssertUnwindSafe(job)).is_err() {
+                if catch_unwind(AssertUnwindSafe(|| job(index + 1))).is_err() {
                     self.panicked.store(true, Ordering::Relaxed);
                 }
                 self.working.fetch_sub(1, Ordering::Release);
@@ -185,6 +190,7 @@ impl Shared {
             if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
                 thread::yield_now();
             }
+            (self.meanwhile)();
             spin_loop();
         }
         let asleep = &self.asleep[index];
@@ -222,10 +228,10 @@ mod tests {
     #[test]
     fn a_job_is_done_by_its_caller_and_by_no_thread_twice() {
         for count in [1, 2, 3, 7] {
-            let pool = Pool::new(count).unwrap();
+            let pool = Pool::new(count, || {}).unwrap();
             for _ in 0..500 {
                 let done = Mutex::new(Vec::new());
-                pool.run(&|| lock(&done).push(thread::current().id()));
+                pool.run(&|_| lock(&done).push(thread::current().id()));
                 let mut done = done.into_inner().unwrap();
                 assert!(done.contains(&thread::current().id()));
                 let all = done.len();
@@ -238,10 +244,10 @@ mod tests {
 
     #[test]
     fn threads_work_side_by_side() {
-        let pool = Pool::new(3).unwrap();
+        let pool = Pool::new(3, || {}).unwrap();
         let here = AtomicUsize::new(0);
         // Each waits for all others, so it ends only if all three do the job at the same time.
-        pool.run(&|| {
+        pool.run(&|_| {
             here.fetch_add(1, Ordering::SeqCst);
             while here.load(Ordering::SeqCst) < 3 {
                 thread::yield_now();
@@ -252,10 +258,10 @@ mod tests {
 
     #[test]
     fn a_job_inside_a_job_is_done_by_its_caller() {
-        let pool = Pool::new(2).unwrap();
+        let pool = Pool::new(2, || {}).unwrap();
         let done = AtomicUsize::new(0);
-        pool.run(&|| {
-            pool.run(&|| {
+        pool.run(&|_| {
+            pool.run(&|_| {
                 done.fetch_add(1, Ordering::Relaxed);
             });
         });
@@ -264,11 +270,11 @@ mod tests {
 
     #[test]
     fn a_panic_reaches_the_caller_and_the_pool_lives_on() {
-        let pool = Pool::new(3).unwrap();
-        let caught = catch_unwind(AssertUnwindSafe(|| pool.run(&|| panic!("as planned"))));
+        let pool = Pool::new(3, || {}).unwrap();
+        let caught = catch_unwind(AssertUnwindSafe(|| pool.run(&|_| panic!("as planned"))));
         assert!(caught.is_err());
         let done = AtomicUsize::new(0);
-        pool.run(&|| {
+        pool.run(&|_| {
             done.fetch_add(1, Ordering::Relaxed);
         });
         assert!((1..=3).contains(&done.into_inner()));
@@ -276,12 +282,12 @@ mod tests {
 
     #[test]
     fn sleeping_threads_are_woken() {
-        let pool = Pool::new(2).unwrap();
+        let pool = Pool::new(2, || {}).unwrap();
         while !pool.shared.asleep[0].load(Ordering::SeqCst) {
             thread::yield_now();
         }
         let here = AtomicUsize::new(0);
-        pool.run(&|| {
+        pool.run(&|_| {
             here.fetch_add(1, Ordering::SeqCst);
             while here.load(Ordering::SeqCst) < 2 {
                 thread::yield_now();

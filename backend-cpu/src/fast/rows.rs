@@ -33,11 +33,6 @@ impl<'a> Rows<'a> {
         self.layout.dtype()
     }
 
-    /// Elements of a row.
-    pub fn columns(&self) -> usize {
-        self.layout.shape().last().copied().unwrap_or(1)
-    }
-
     /// Bytes of row number `nth`, in row-major order.
     pub fn bytes(&self, nth: usize) -> &'a [u8] {
         if let Some(step) = self.step {
@@ -49,6 +44,25 @@ impl<'a> Rows<'a> {
     /// Bytes of the row at `index`, which leaves out the innermost dimension.
     pub fn bytes_at(&self, index: &[usize]) -> &'a [u8] {
         &self.buffer[self.layout.row_offset(index)..][..self.row_bytes]
+    }
+
+    /// The rows of a cache `[sequence, slot, head, …]` at every slot of one sequence and head.
+    pub fn slots(&self, seq: usize, head: usize) -> Slots<'a> {
+        let start = self.layout.row_offset(&[seq, 0, head]);
+        let step = self.layout.row_offset(&[seq, 1, head]) - start;
+        Slots { bytes: &self.buffer[start..], step, row_bytes: self.row_bytes }
+    }
+
+    /// From the first byte to the last of the rows `rows`, of a matrix that has them, with what lies between them.
+    pub fn stretch(&self, rows: Range<usize>) -> &'a [u8] {
+        let start = self.layout.offset() + rows.start * self.step.unwrap_or(0);
+        let end = self.layout.offset() + (rows.end.max(rows.start + 1) - 1) * self.step.unwrap_or(0);
+        &self.buffer[start..end + self.row_bytes]
+    }
+
+    /// Whether these are the same rows in the same memory.
+    pub fn same_as(&self, other: &Self) -> bool {
+        std::ptr::eq(self.buffer, other.buffer) && self.layout == other.layout
     }
 
     /// Sixteen rows of a matrix from number `first` on, if it has so many.
@@ -68,6 +82,22 @@ impl<'a> Rows<'a> {
         scratch.resize(bytes.len() / self.dtype().block_bytes() * self.dtype().block_len(), 0.0);
         decode_row(self.dtype(), bytes, scratch);
         scratch
+    }
+}
+
+/// The rows of one head at every slot of a sequence.
+#[derive(Clone, Copy)]
+pub struct Slots<'a> {
+    bytes: &'a [u8],
+    step: usize,
+    row_bytes: usize,
+}
+
+impl<'a> Slots<'a> {
+    /// Bytes of the row at `slot`.
+    #[inline]
+    pub fn bytes(&self, slot: usize) -> &'a [u8] {
+        &self.bytes[slot * self.step..][..self.row_bytes]
     }
 }
 

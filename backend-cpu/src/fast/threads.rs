@@ -11,6 +11,7 @@ use super::matmul::Block;
 use super::pool::Pool;
 use super::rows::{Rows, floats_mut, rows_mut};
 use super::simd::{Arch, Kernel};
+use super::trail;
 use super::turns::Turns;
 use crate::HostBuffer;
 
@@ -51,7 +52,7 @@ impl Threads {
     /// with the same results.
     pub fn new(count: usize) -> Self {
         let count = if count == 0 { available_parallelism().map_or(1, usize::from) } else { count };
-        let pool = if count == 1 { None } else { Pool::new(count).map(Arc::new) };
+        let pool = if count == 1 { None } else { Pool::new(count, trail::look_ahead).map(Arc::new) };
         Threads {
             pool,
             arch: Arch::detect(),
@@ -106,9 +107,12 @@ impl Threads {
         std::mem::take(&mut self.blocks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leaves memory to the next product.
+    /// Leaves memory to the next product, unless more has been left.
     pub(super) fn keep_blocks(&self, blocks: Vec<Block>) {
-        *self.blocks.lock().unwrap_or_else(PoisonError::into_inner) = blocks;
+        let mut kept = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        if blocks.capacity() > kept.capacity() {
+            *kept = blocks;
+        }
     }
 
     /// Runs `kernel` on the caller's thread.
@@ -119,17 +123,17 @@ impl Threads {
     /// Does `f` to each item, given its number, neighbouring items on one thread as far as possible. `work` estimates the elementary operations of all items together.
     pub(super) fn each<T: Send>(
         &self,
-        items: impl IntoIterator<Item = T, IntoIter: Send>,
+        items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
         work: usize,
         f: impl Fn(usize, T) + Sync,
     ) {
-        let items = items.into_iter().enumerate();
+        let items = items.into_iter();
         match &self.pool {
             Some(pool) if work >= WORTH_WAKING => {
                 let hand = Hand::new(items, pool.count());
-                pool.run(&|| hand.play(&f));
+                pool.run(&|thread| hand.play(thread, &f));
             }
-            _ => items.for_each(|(i, item)| f(i, item)),
+            _ => items.enumerate().for_each(|(i, item)| f(i, item)),
         }
     }
 

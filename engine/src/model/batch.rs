@@ -1,5 +1,7 @@
 //! What goes into a forward pass and what comes out.
 
+use super::lent::Lent;
+
 /// One token on its way through the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
@@ -69,12 +71,12 @@ impl Batch {
 /// Logits, row by row.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Logits {
-    values: Vec<f32>,
+    values: Lent,
     vocab: usize,
 }
 
 impl Logits {
-    pub(super) fn new(values: Vec<f32>, vocab: usize) -> Self {
+    pub(super) fn new(values: Lent, vocab: usize) -> Self {
         Logits { values, vocab }
     }
 

@@ -3,6 +3,7 @@
 use kernels::Backend;
 
 use super::ModelError;
+use super::lent::{Home, Lent};
 use super::pass::Pass;
 use super::scratch::Scratch;
 use super::weights::{LayerWeights, Weight, Weights};
@@ -31,9 +32,8 @@ pub(super) fn layer<B: Backend>(
     pass.show(Point::XIn, &s.x)?;
 
     pass.rms_norm(Point::AttnNorm, &s.x, &w.attn_norm, &mut s.normed)?;
-    pass.linear(Point::Q, &s.normed, &w.q, &mut s.q)?;
-    pass.linear(Point::K, &s.normed, &w.k, &mut s.k)?;
-    pass.linear(Point::V, &s.normed, &w.v, &mut s.v)?;
+    let [q, k, v] = [(Point::Q, &w.q, &mut s.q), (Point::K, &w.k, &mut s.k), (Point::V, &w.v, &mut s.v)];
+    pass.linears(&s.normed, [q, k, v])?;
     if let Some(norm) = &w.q_norm {
         pass.norm_heads(Point::QNorm, &mut s.q, norm)?;
     }
@@ -48,8 +48,7 @@ pub(super) fn layer<B: Backend>(
     pass.add(Point::XAfterAttn, &mut s.x, &s.change)?;
 
     pass.rms_norm(Point::FfnNorm, &s.x, &w.ffn_norm, &mut s.normed)?;
-    pass.linear(Point::Gate, &s.normed, &w.gate, &mut s.gate)?;
-    pass.linear(Point::Up, &s.normed, &w.up, &mut s.up)?;
+    pass.linears(&s.normed, [(Point::Gate, &w.gate, &mut s.gate), (Point::Up, &w.up, &mut s.up)])?;
     pass.silu_mul(Point::Act, &mut s.gate, &s.up)?;
     pass.linear(Point::MlpOut, &s.gate, &w.down, &mut s.change)?;
     pass.add(Point::XOut, &mut s.x, &s.change)
@@ -61,12 +60,13 @@ pub(super) fn logits<B: Backend>(
     weights: &Weights<B::Buffer>,
     s: &mut Scratch<B::Buffer>,
     outputs: &[usize],
-) -> Result<Vec<f32>, ModelError> {
+    host: &Home,
+) -> Result<Lent, ModelError> {
     if outputs.is_empty() {
-        return pass.finish().map(|()| Vec::new());
+        return host.lend(0, |_| pass.finish());
     }
     pass.choose(Point::FinalNorm, &s.x, outputs, &mut s.chosen)?;
     pass.rms_norm_in_place(Point::FinalNorm, &mut s.chosen, &weights.output_norm)?;
     pass.matmul(Point::Logits, &s.chosen, weights.output(), &mut s.logits)?;
-    pass.read(Point::Logits, &s.logits)
+    pass.read(Point::Logits, &s.logits, host)
 }

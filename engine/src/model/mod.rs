@@ -13,6 +13,7 @@
 mod batch;
 mod error;
 mod layer;
+mod lent;
 mod pass;
 mod scratch;
 mod weights;
@@ -27,6 +28,7 @@ use crate::taps::{Phase, TapSink};
 pub use batch::{Batch, Logits, Row};
 pub use error::{ModelError, Place};
 
+use lent::Home;
 use pass::Pass;
 use scratch::Scratch;
 use weights::Weights;
@@ -40,6 +42,8 @@ pub struct Model<B: Backend> {
     weights: Weights<B::Buffer>,
     /// Activations, for as many rows as the largest batch had.
     scratch: Option<Scratch<B::Buffer>>,
+    /// Where logits come to the host.
+    host: Home,
 }
 
 /// Which forward pass of a generation this is; for taps and logs.
@@ -90,7 +94,7 @@ impl<B: Backend> Model<B> {
         let stream = backend.stream().map_err(device)?;
         let weights = Weights::load(&backend, &stream, gguf, &config, watch)?;
         backend.synchronize(&stream).map_err(device)?;
-        Ok(Model { backend, stream, config, weights, scratch: None })
+        Ok(Model { backend, stream, config, weights, scratch: None, host: Home::default() })
     }
 
     /// What the model is made of.
@@ -138,7 +142,7 @@ impl<B: Backend> Model<B> {
         for (l, weights) in self.weights.layers.iter().enumerate() {
             layer::layer(&mut pass, l, weights, self.weights.rope_factors.as_ref(), scratch, cache)?;
         }
-        let values = layer::logits(&mut pass, &self.weights, scratch, &outputs)?;
+        let values = layer::logits(&mut pass, &self.weights, scratch, &outputs, &self.host)?;
         cache.set_lengths(lengths);
         Ok(Logits::new(values, self.config.vocab_size))
     }

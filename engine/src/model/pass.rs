@@ -1,8 +1,9 @@
 //! One forward pass under way: from a line of `layer` to an op on the backend.
 
 use kernels::ops::{Add, Attention, Copy, Embed, KvWrite, Matmul, RmsNorm, Rope, SiluMul};
-use kernels::{Backend, IndexBuffer, Op, Site, Source, Tag, View};
+use kernels::{Backend, DeviceError, IndexBuffer, Op, Site, Source, Tag, Valid, View};
 
+use super::lent::{Home, Lent};
 use super::scratch::Activation;
 use super::weights::{Linear, Weight};
 use super::{Batch, ModelError, Place, Step};
@@ -127,6 +128,25 @@ impl<'a, B: Backend> Pass<'a, B> {
         out: &mut Activation<B::Buffer>,
     ) -> Result<(), ModelError> {
         self.product(point, x, &linear.weight, linear.bias.as_ref(), out)
+    }
+
+    /// Products of one `x`, none of which needs another.
+    pub(super) fn linears<const N: usize>(
+        &mut self,
+        x: &Activation<B::Buffer>,
+        mut products: [(Point, &Linear<B::Buffer>, &mut Activation<B::Buffer>); N],
+    ) -> Result<(), ModelError> {
+        let points = products.each_ref().map(|(point, ..)| *point);
+        let mut ops = Vec::with_capacity(N);
+        for (point, linear, out) in &mut products {
+            let bias = linear.bias.as_ref().map(Weight::view);
+            let (x, out) = (x.view(self.rows), out.view_mut(self.rows));
+            let op = Matmul { x, weight: linear.weight.view(), bias, out };
+            ops.push((self.site(*point), self.validated(*point, Op::Matmul(op))?));
+        }
+        let launched = self.backend.launch_together(self.stream, ops);
+        launched.map_err(|(nth, source)| self.device_error(points[nth], source))?;
+        products.into_iter().try_for_each(|(point, _, out)| self.show(point, out))
     }
 
     pub(super) fn matmul(
@@ -270,15 +290,25 @@ impl<'a, B: Backend> Pass<'a, B> {
         Ok(())
     }
 
-    /// Waits for all work and returns the rows of `x`.
-    pub(super) fn read(&self, point: Point, x: &Activation<B::Buffer>) -> Result<Vec<f32>, ModelError> {
-        self.fetch(point, x.view(self.rows))
+    /// Waits for all work and returns the rows of `x`, in memory of `host`.
+    pub(super) fn read(
+        &self,
+        point: Point,
+        x: &Activation<B::Buffer>,
+        host: &Home,
+    ) -> Result<Lent, ModelError> {
+        let View { buffer, layout } = x.view(self.rows);
+        let range = layout.byte_range().unwrap_or_default();
+        host.lend(range.len() / size_of::<f32>(), |values| {
+            let to = bytemuck::cast_slice_mut(values);
+            let read = self.backend.read_into(self.stream, buffer, range, self.tag(point), to);
+            read.map_err(|source| self.device_error(point, source))
+        })
     }
 
     /// Waits for all work.
     pub(super) fn finish(&self) -> Result<(), ModelError> {
-        let place = Place { layer: self.layer, point: Point::XOut };
-        self.backend.synchronize(self.stream).map_err(|source| ModelError::Device { place, source })
+        self.backend.synchronize(self.stream).map_err(|source| self.device_error(Point::XOut, source))
     }
 
     /// Shows the rows of `x` to the taps, if they want them.
@@ -306,19 +336,40 @@ impl<'a, B: Backend> Pass<'a, B> {
     }
 
     fn fetch(&self, point: Point, x: View<'_, B::Buffer>) -> Result<Vec<f32>, ModelError> {
-        let place = Place { layer: self.layer, point };
-        let tag = Tag { tensor: point.name(), step: self.step.number, layer: self.layer };
-        let read = self.backend.read(self.stream, x, tag).and_then(kernels::Readback::wait);
-        let tensor = read.map_err(|source| ModelError::Device { place, source })?;
+        let read = self.backend.read(self.stream, x, self.tag(point)).and_then(kernels::Readback::wait);
+        let tensor = read.map_err(|source| self.device_error(point, source))?;
         Ok(tensor.f32s().unwrap_or_default())
     }
 
     fn launch(&self, point: Point, op: Op<'_, B::Buffer>) -> Result<(), ModelError> {
-        let place = Place { layer: self.layer, point };
-        let valid = op.validate().map_err(|source| ModelError::Op { place, source })?;
+        let valid = self.validated(point, op)?;
+        self.backend.enter(self.site(point));
+        self.backend.launch(self.stream, valid).map_err(|source| self.device_error(point, source))
+    }
+
+    fn validated<'o>(
+        &self,
+        point: Point,
+        op: Op<'o, B::Buffer>,
+    ) -> Result<Valid<Op<'o, B::Buffer>>, ModelError> {
+        op.validate().map_err(|source| ModelError::Op { place: self.place(point), source })
+    }
+
+    fn device_error(&self, point: Point, source: DeviceError) -> ModelError {
+        ModelError::Device { place: self.place(point), source }
+    }
+
+    fn tag(&self, point: Point) -> Tag<'static> {
+        Tag { tensor: point.name(), step: self.step.number, layer: self.layer }
+    }
+
+    fn place(&self, point: Point) -> Place {
+        Place { layer: self.layer, point }
+    }
+
+    fn site(&self, point: Point) -> Site {
         let Step { number: step, phase } = self.step;
-        self.backend.enter(Site { step, phase, layer: self.layer, point: point.name() });
-        self.backend.launch(self.stream, valid).map_err(|source| ModelError::Device { place, source })
+        Site { step, phase, layer: self.layer, point: point.name() }
     }
 }
 

@@ -237,6 +237,19 @@ impl<D: Backend, W: Watch<D>> Backend for Watched<D, W> {
         self.inner.read_bytes(stream, from, range, tag)
     }
 
+    fn read_into(
+        &self,
+        stream: &D::Stream,
+        from: &D::Buffer,
+        range: Range<usize>,
+        tag: Tag<'_>,
+        to: &mut [u8],
+    ) -> Result<(), DeviceError> {
+        let label = crate::Buffer::label(from);
+        self.watch.wait(&Wait::Copy { label, range: range.clone(), tag })?;
+        self.inner.read_into(stream, from, range, tag, to)
+    }
+
     fn launch(&self, stream: &D::Stream, op: Valid<Op<'_, D::Buffer>>) -> Result<(), DeviceError> {
         if self.watch.idle() {
             return self.inner.launch(stream, op);
@@ -245,6 +258,22 @@ impl<D: Backend, W: Watch<D>> Backend for Watched<D, W> {
         self.watch.before(&self.seen(stream, &op))?;
         let ran = self.run(stream, &mut op);
         self.watch.after(&self.seen(stream, &op), ran)
+    }
+
+    fn launch_together(
+        &self,
+        stream: &D::Stream,
+        ops: Vec<(Site, Valid<Op<'_, D::Buffer>>)>,
+    ) -> Result<(), (usize, DeviceError)> {
+        if self.watch.idle() {
+            return self.inner.launch_together(stream, ops);
+        }
+        // Who watches sees one op at a time.
+        for (nth, (site, op)) in ops.into_iter().enumerate() {
+            self.enter(site);
+            self.launch(stream, op).map_err(|error| (nth, error))?;
+        }
+        Ok(())
     }
 
     fn enter(&self, site: Site) {

@@ -11,7 +11,8 @@ use super::run::{Operation, starts};
 pub const BLOCK: usize = 32;
 
 /// Rows of activations, rounded.
-pub struct Rounded {
+pub struct Rounded<'a> {
+    threads: &'a Threads,
     blocks_per_row: usize,
     blocks: Vec<Block>,
 }
@@ -38,9 +39,9 @@ const ZERO: Block = Block { quads: [0; 8], scale: 0.0, sums: [0; 2], scaled_sum:
 /// Rows that a thread rounds at a time.
 const ROWS_PER_TASK: usize = 16;
 
-impl Rounded {
+impl<'a> Rounded<'a> {
     /// The first `rows` rows of `x`, of `k` values each, to be multiplied by `O`.
-    pub fn of<O: Operation>(threads: &Threads, x: &Rows<'_>, rows: usize, k: usize) -> Self {
+    pub fn of<O: Operation>(threads: &'a Threads, x: &Rows<'_>, rows: usize, k: usize) -> Self {
         let blocks_per_row = k / BLOCK;
         let mut blocks = threads.take_blocks();
         blocks.resize(rows * blocks_per_row, ZERO);
@@ -51,17 +52,19 @@ impl Rounded {
                 threads.compute(Round::<O> { row: x.read(row, &mut scratch), to, operation: PhantomData });
             }
         });
-        Rounded { blocks_per_row, blocks }
+        Rounded { threads, blocks_per_row, blocks }
     }
 
     /// The blocks of row `row`.
     pub fn row(&self, row: usize) -> &[Block] {
         &self.blocks[row * self.blocks_per_row..][..self.blocks_per_row]
     }
+}
 
+impl Drop for Rounded<'_> {
     /// Leaves the memory to the next product.
-    pub fn keep(self, threads: &Threads) {
-        threads.keep_blocks(self.blocks);
+    fn drop(&mut self) {
+        self.threads.keep_blocks(std::mem::take(&mut self.blocks));
     }
 }
 

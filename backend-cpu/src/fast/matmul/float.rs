@@ -7,8 +7,9 @@ use kernels::DType;
 
 use super::super::blocks::decode_by_vectors;
 use super::super::rows::Rows;
-use super::super::simd::{Kernel, Simd, WIDTH};
-use super::{AHEAD, LINE, Product, put};
+use super::super::simd::{Kernel, LINE, Simd, WIDTH, prefetch};
+use super::super::trail::{self, Way};
+use super::{Plan, Product, put};
 
 /// Weight formats that are multiplied as they lie in memory, eight in `BYTES` bytes.
 pub trait Stored<const BYTES: usize> {
@@ -50,13 +51,15 @@ impl Stored<16> for BrainHalf {
 pub struct Dots<'a, W, const BYTES: usize, const R: usize, const C: usize> {
     x: [&'a [f32]; R],
     weights: [&'a [u8]; C],
+    /// What to ask for meanwhile, where every weight comes from memory.
+    way: Option<Way>,
     stored: PhantomData<W>,
 }
 
 impl<'a, W, const BYTES: usize, const R: usize, const C: usize> Dots<'a, W, BYTES, R, C> {
     /// All rows are of one length.
-    pub fn new(x: [&'a [f32]; R], weights: [&'a [u8]; C]) -> Self {
-        Dots { x, weights, stored: PhantomData }
+    pub fn new(x: [&'a [f32]; R], weights: [&'a [u8]; C], way: Option<Way>) -> Self {
+        Dots { x, weights, way, stored: PhantomData }
     }
 }
 
@@ -70,12 +73,12 @@ impl<W: Stored<BYTES>, const BYTES: usize, const R: usize, const C: usize> Kerne
         let full = self.x[0].len() / WIDTH;
         let x = self.x.map(|x| &x.as_chunks::<WIDTH>().0[..full]);
         let weights = self.weights.map(|weights| &weights.as_chunks::<BYTES>().0[..full]);
+        let ahead = self.way.map(|way| way.ahead(self.weights[0].as_ptr()));
         let mut sums = [[s.splat(0.0); C]; R];
         for i in 0..full {
-            if R == 1 {
-                // With one row of activations every weight comes from memory.
+            if let Some(ahead) = ahead {
                 for line in (0..C * BYTES).step_by(LINE) {
-                    s.prefetch(self.weights[0], AHEAD + i * C * BYTES + line);
+                    prefetch(ahead + i * C * BYTES + line);
                 }
             }
             let mut eights = [s.splat(0.0); R];
@@ -142,29 +145,49 @@ thread_local! {
     static WEIGHTS: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Fills `out` with the product of activations and weights that are stored as `W`.
-pub fn stored<W: Stored<BYTES>, const BYTES: usize>(product: &Product<'_>, out: Vec<&mut [u8]>) {
+/// The product of activations and weights that are stored as `W`.
+pub fn stored<'a, W: Stored<BYTES>, const BYTES: usize>(product: &'a Product<'a>) -> Plan<'a> {
     if product.m >= MANY {
-        return decoded(product, out);
+        return decoded(product);
     }
-    product.spread(out, SIDE_BY_SIDE, |first, tile| {
+    let fill = |first: usize, tile: &mut [&mut [f32]]| {
+        product.threads.compute(Stream::<W, BYTES> { product, first, tile, stored: PhantomData });
+    };
+    Plan { unit: SIDE_BY_SIDE, fill: Box::new(fill) }
+}
+
+/// Fills columns from `first` on, straight from the weights as they lie in memory.
+struct Stream<'a, 'b, 'c, W, const BYTES: usize> {
+    product: &'a Product<'a>,
+    first: usize,
+    tile: &'b mut [&'c mut [f32]],
+    stored: PhantomData<W>,
+}
+
+impl<W: Stored<BYTES>, const BYTES: usize> Kernel for Stream<'_, '_, '_, W, BYTES> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, s: S) {
+        let Stream { product, first, tile, .. } = self;
         let columns = tile.first().map_or(0, |part| part.len());
+        let way = Some(trail::enter(product.stretch(first, columns)));
         let mut scratch = Vec::new();
         for column in (0..columns).step_by(SIDE_BY_SIDE) {
             let weights = product.weights::<SIDE_BY_SIDE>(first + column);
             for (row, part) in tile.iter_mut().enumerate() {
                 let x = [product.x.read(row, &mut scratch)];
-                let [values] = product.threads.compute(Dots::<W, BYTES, 1, SIDE_BY_SIDE>::new(x, weights));
+                let [values] = Dots::<W, BYTES, 1, SIDE_BY_SIDE>::new(x, weights, way).run(s);
                 put(part, column, &values);
             }
         }
-    });
+    }
 }
 
-/// Fills `out` with the product of activations and weights, which are decoded to f32 first.
-pub fn decoded(product: &Product<'_>, out: Vec<&mut [u8]>) {
+/// The product of activations and weights, which are decoded to f32 first.
+pub fn decoded<'a>(product: &'a Product<'a>) -> Plan<'a> {
     let k = product.k;
-    product.spread(out, DECODED, |first, tile| {
+    let fill = move |first: usize, tile: &mut [&mut [f32]]| {
         let columns = tile.first().map_or(0, |part| part.len());
         WEIGHTS.with_borrow_mut(|weights| {
             for column in (0..columns).step_by(DECODED) {
@@ -180,7 +203,8 @@ pub fn decoded(product: &Product<'_>, out: Vec<&mut [u8]>) {
                 product.threads.compute(Multiply { x: &product.x, k, weights, tile: &mut tile });
             }
         });
-    });
+    };
+    Plan { unit: DECODED, fill: Box::new(fill) }
 }
 
 /// Fills a tile, given the rows of weights of its columns.
@@ -215,7 +239,7 @@ impl Multiply<'_, '_, '_> {
             for column in (0..columns).step_by(C) {
                 let at = |c: usize| (column + c).min(columns - 1) * k;
                 let weights = std::array::from_fn(|c| bytemuck::cast_slice(&weights[at(c)..at(c) + k]));
-                let values = s.run(Dots::<Single, 32, R, C>::new(x, weights));
+                let values = s.run(Dots::<Single, 32, R, C>::new(x, weights, None));
                 for (part, values) in tile[row..].iter_mut().zip(&values) {
                     put(part, column, values);
                 }

@@ -4,13 +4,15 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 
 use super::super::simd::{Kernel, Rows16, Simd};
+use super::super::trail::{self, Way};
 use super::activations::Rounded;
 use super::format::{Format, ROWS};
 use super::panel::{Panel, Unpack};
 use super::run::Operation;
+use super::shelf::Shelf;
 use super::single::Products;
 use super::tile::Tile;
-use super::{FEW, Product, put};
+use super::{FEW, Plan, Product, put};
 
 /// Panels of weights that are unpacked at a time.
 const PANELS: usize = 2;
@@ -20,33 +22,33 @@ thread_local! {
     static UNPACKED: RefCell<[Panel; PANELS]> = RefCell::default();
 }
 
-/// Fills `out` with the product of activations, rounded, and weights of format `F`.
-pub fn packed<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>(
-    product: &Product<'_>,
-    out: Vec<&mut [u8]>,
-) {
-    let rounded = Rounded::of::<F::Operation>(product.threads, &product.x, product.m, product.k);
+/// The product of activations, rounded, and weights of format `F`.
+pub fn packed<'a, F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>(
+    product: &'a Product<'a>,
+    shelf: &mut Shelf<'a>,
+) -> Plan<'a> {
+    let x = shelf.rounded::<F::Operation>(product);
     if product.m <= FEW {
-        product.spread(out, ROWS, |first, tile| {
-            let kernel = Few::<F, BYTES, RUNS> { product, x: &rounded, first, tile, format: PhantomData };
+        let fill = move |first: usize, tile: &mut [&mut [f32]]| {
+            let kernel = Few::<F, BYTES, RUNS> { product, x: &x, first, tile, format: PhantomData };
+            product.threads.compute(kernel);
+        };
+        return Plan { unit: ROWS, fill: Box::new(fill) };
+    }
+    let fill = move |first: usize, tile: &mut [&mut [f32]]| {
+        UNPACKED.with_borrow_mut(|panels| {
+            let kernel =
+                Many::<F, BYTES, RUNS> { product, x: &x, first, tile, panels, format: PhantomData };
             product.threads.compute(kernel);
         });
-    } else {
-        product.spread(out, ROWS * PANELS, |first, tile| {
-            UNPACKED.with_borrow_mut(|panels| {
-                let kernel =
-                    Many::<F, BYTES, RUNS> { product, x: &rounded, first, tile, panels, format: PhantomData };
-                product.threads.compute(kernel);
-            });
-        });
-    }
-    rounded.keep(product.threads);
+    };
+    Plan { unit: ROWS * PANELS, fill: Box::new(fill) }
 }
 
 /// Fills columns from `first` on, straight from the packed weights.
 struct Few<'a, 'b, 'c, F, const BYTES: usize, const RUNS: usize> {
     product: &'a Product<'a>,
-    x: &'a Rounded,
+    x: &'a Rounded<'a>,
     first: usize,
     tile: &'b mut [&'c mut [f32]],
     format: PhantomData<F>,
@@ -60,17 +62,18 @@ impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
         let columns = self.tile.first().map_or(0, |part| part.len());
+        let way = trail::enter(self.product.stretch(self.first, columns));
         let mut padded = Vec::new();
         for column in (0..columns).step_by(ROWS) {
             let Some(rows) = self.product.sixteen(self.first + column, &mut padded) else { return };
             let mut row = 0;
             let (pairs, rest) = self.tile.as_chunks_mut::<2>();
             for parts in pairs {
-                multiply::<S, F, BYTES, RUNS, 2>(s, self.x, row, rows, column, parts);
+                multiply::<S, F, BYTES, RUNS, 2>(s, self.x, row, rows, way, column, parts);
                 row += 2;
             }
             for part in rest.as_chunks_mut::<1>().0 {
-                multiply::<S, F, BYTES, RUNS, 1>(s, self.x, row, rows, column, part);
+                multiply::<S, F, BYTES, RUNS, 1>(s, self.x, row, rows, way, column, part);
                 row += 1;
             }
         }
@@ -81,14 +84,15 @@ impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
 #[inline(always)]
 fn multiply<S: Simd, F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize, const R: usize>(
     s: S,
-    x: &Rounded,
+    x: &Rounded<'_>,
     row: usize,
     rows: Rows16<'_>,
+    way: Way,
     column: usize,
     parts: &mut [&mut [f32]; R],
 ) {
     let x = std::array::from_fn(|r| x.row(row + r));
-    let values = Products::<F, BYTES, RUNS, R> { x, rows, format: PhantomData }.run(s);
+    let values = Products::<F, BYTES, RUNS, R> { x, rows, way, format: PhantomData }.run(s);
     for (part, values) in parts.iter_mut().zip(&values) {
         put(part, column, values);
     }
@@ -97,7 +101,7 @@ fn multiply<S: Simd, F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usi
 /// Fills columns from `first` on, from unpacked weights.
 struct Many<'a, 'b, 'c, F, const BYTES: usize, const RUNS: usize> {
     product: &'a Product<'a>,
-    x: &'a Rounded,
+    x: &'a Rounded<'a>,
     first: usize,
     tile: &'b mut [&'c mut [f32]],
     panels: &'a mut [Panel; PANELS],
@@ -133,7 +137,7 @@ impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
 #[inline(always)]
 fn pass_over<S: Simd, O: Operation, const R: usize>(
     s: S,
-    x: &Rounded,
+    x: &Rounded<'_>,
     panels: [&Panel; PANELS],
     column: usize,
     tile: &mut [&mut [f32]],

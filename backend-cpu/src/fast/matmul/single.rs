@@ -2,17 +2,18 @@
 
 use std::marker::PhantomData;
 
-use super::super::simd::{Kernel, Rows16, Simd};
+use super::super::simd::{Kernel, LINE, Rows16, Simd, prefetch};
+use super::super::trail::Way;
 use super::activations::Block;
 use super::format::{Format, ROWS};
 use super::run::{Operation, add_run, dot, prepared};
-use super::{AHEAD, LINE};
 
 /// Products of `R` rows of activations with [`ROWS`] rows of weights of format `F`.
 pub struct Products<'a, F, const BYTES: usize, const RUNS: usize, const R: usize> {
     /// All as long as a row of weights.
     pub x: [&'a [Block]; R],
     pub rows: Rows16<'a>,
+    pub way: Way,
     pub format: PhantomData<F>,
 }
 
@@ -26,10 +27,11 @@ where
     fn run<S: Simd>(self, s: S) -> Self::Output {
         let blocks = self.rows.len() / BYTES;
         let x = self.x.map(|x| &x.as_chunks::<RUNS>().0[..blocks]);
+        let ahead = self.way.ahead(self.rows.bytes().as_ptr());
         let mut sums = [s.splat16(0.0); R];
         for i in 0..blocks {
             for line in (0..ROWS * BYTES).step_by(LINE) {
-                s.prefetch(self.rows.bytes(), AHEAD + i * ROWS * BYTES + line);
+                prefetch(ahead + i * ROWS * BYTES + line);
             }
             let header = F::header(s, self.rows, i * BYTES);
             for run in 0..RUNS {

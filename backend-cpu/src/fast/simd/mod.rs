@@ -10,6 +10,7 @@ mod avx2;
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 mod portable;
+mod prefetch;
 mod rows16;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ mod x86;
 use {avx2::Avx2, avx512::Avx512};
 
 pub use portable::Portable;
+pub use prefetch::{LINE, prefetch};
 pub use rows16::Rows16;
 pub use wide::Wide;
 
@@ -36,10 +38,6 @@ pub trait Simd: Wide {
 
     /// Runs `kernel` with the instructions enabled.
     fn run<K: Kernel>(self, kernel: K) -> K::Output;
-
-    /// Says that the line of memory `ahead` bytes after the start of `bytes` may be read soon: it is brought near, to the second cache.
-    /// It need not be there.
-    fn prefetch(self, bytes: &[u8], ahead: usize);
 
     /// Eight times `x`.
     fn splat(self, x: f32) -> Self::F;

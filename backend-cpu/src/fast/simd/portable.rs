@@ -29,8 +29,6 @@ impl Simd for Portable {
         kernel.run(self)
     }
 
-    fn prefetch(self, _: &[u8], _: usize) {}
-
     fn splat(self, x: f32) -> [f32; 8] {
         [x; 8]
     }

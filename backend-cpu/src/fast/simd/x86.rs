@@ -36,13 +36,6 @@ macro_rules! eight_lanes {
             unsafe { with_instructions(self, kernel) }
         }
 
-        #[inline(always)]
-        fn prefetch(self, bytes: &[u8], ahead: usize) {
-            let line = bytes.as_ptr().wrapping_add(ahead);
-            // SAFETY: a hint; it neither reads nor faults, whatever the address.
-            unsafe { _mm_prefetch::<_MM_HINT_T1>(line.cast()) };
-        }
-
         $crate::fast::simd::x86::operations! { $features;
             fn splat(self, x: f32) -> __m256 { _mm256_set1_ps(x) }
             fn load(self, x: &[f32; 8]) -> __m256 { bytemuck::must_cast(*x) }
