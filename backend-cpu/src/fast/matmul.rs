@@ -15,6 +15,7 @@ mod format;
 mod integer;
 mod k;
 mod panel;
+mod pieces;
 mod plain;
 mod run;
 mod shelf;
@@ -31,6 +32,7 @@ use super::threads::Activations;
 use crate::HostBuffer;
 
 pub use activations::{BLOCK, Block};
+use pieces::{Columns, Piece, share};
 use shelf::Shelf;
 
 /// Tasks per thread: so many that no thread waits long for the last.
@@ -53,18 +55,20 @@ pub fn together(threads: &Threads, ops: Vec<Matmul<'_, HostBuffer>>) {
     let plans: Vec<_> = products.iter().map(|product| product.plan(&mut shelf)).collect();
     let work = products.iter().map(Product::work).fold(0, usize::saturating_add);
     let tasks = (work / WORK_PER_TASK).clamp(1, TASKS_PER_THREAD * threads.count());
-    let mut pieces = Vec::new();
-    for (nth, op) in ops.into_iter().enumerate() {
+    let outputs = ops.into_iter().enumerate().map(|(nth, op)| {
         let product = &products[nth];
         let own = tasks.saturating_mul(product.work()).div_ceil(work.max(1)).max(1);
         let columns = product.n.div_ceil(own).next_multiple_of(plans[nth].unit);
-        let tiles = tiles(rows_mut(op.out), product.n, columns);
-        pieces.extend(tiles.into_iter().enumerate().map(|(t, tile)| (nth, t * columns, tile)));
-    }
-    threads.each(pieces, work, |_, (nth, first, mut tile)| {
-        (plans[nth].fill)(first, &mut tile);
-        products[nth].add_bias(first, tile);
+        Columns::new(nth, rows_mut(op.out).into_iter().map(floats_mut).collect(), columns)
     });
+    threads.share_out(
+        |threads| share(outputs, threads),
+        work,
+        |Piece { product, first, mut tile }| {
+            (plans[product].fill)(first, &mut tile);
+            products[product].add_bias(first, tile);
+        },
+    );
 }
 
 /// How a product is computed.
@@ -169,17 +173,6 @@ impl<'a> Product<'a> {
     fn weights<const N: usize>(&self, first: usize) -> [&'a [u8]; N] {
         std::array::from_fn(|i| self.weight.bytes((first + i).min(self.n - 1)))
     }
-}
-
-/// Cuts rows of `n` values every `columns`: tile `t` has, of every row, the values from `t·columns` on.
-fn tiles(rows: Vec<&mut [u8]>, n: usize, columns: usize) -> Vec<Vec<&mut [f32]>> {
-    let mut tiles: Vec<_> = (0..n.div_ceil(columns)).map(|_| Vec::with_capacity(rows.len())).collect();
-    for row in rows {
-        for (tile, part) in tiles.iter_mut().zip(floats_mut(row).chunks_mut(columns)) {
-            tile.push(part);
-        }
-    }
-    tiles
 }
 
 /// Puts `values` at `at` of `part`, as far as it goes.

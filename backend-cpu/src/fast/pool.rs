@@ -28,6 +28,19 @@ type Job = &'static (dyn Fn(usize) + Sync);
 
 /// What the caller and the threads share.
 struct Shared {
+    current: Current,
+    /// Set where the threads should end.
+    ended: AtomicBool,
+    /// Whether each thread sleeps, or is about to.
+    asleep: Vec<AtomicBool>,
+    /// What a thread does between two looks for a job: something short.
+    meanwhile: fn(),
+}
+
+/// The current job. All of it in one line of memory, for it goes from processor to processor.
+#[derive(Default)]
+#[repr(align(64))]
+struct Current {
     /// Number of the current job; 0 before the first.
     number: AtomicU64,
     /// The current job while it is open.
@@ -36,12 +49,6 @@ struct Shared {
     working: AtomicUsize,
     /// Set where the current job panicked in one of the threads.
     panicked: AtomicBool,
-    /// Set where the threads should end.
-    ended: AtomicBool,
-    /// Whether each thread sleeps, or is about to.
-    asleep: Vec<AtomicBool>,
-    /// What a thread does between two looks for a job: something short.
-    meanwhile: fn(),
 }
 
 /// Threads that do one job at a time together with their caller.
@@ -64,10 +71,7 @@ impl Pool {
     pub fn new(count: usize, meanwhile: fn()) -> Option<Self> {
         let helpers = count.saturating_sub(1);
         let shared = Arc::new(Shared {
-            number: AtomicU64::new(0),
-            job: Mutex::new(None),
-            working: AtomicUsize::new(0),
-            panicked: AtomicBool::new(false),
+            current: Current::default(),
             ended: AtomicBool::new(false),
             asleep: (0..helpers).map(|_| AtomicBool::new(false)).collect(),
             meanwhile,
@@ -102,16 +106,16 @@ impl Pool {
         let underway = self.publish(lasting, turn);
         job(0);
         drop(underway);
-        assert!(!self.shared.panicked.load(Ordering::Relaxed), "a thread of the pool panicked");
+        assert!(!self.shared.current.panicked.load(Ordering::Relaxed), "a thread of the pool panicked");
     }
 
     fn publish<'a>(&'a self, job: Job, turn: MutexGuard<'a, ()>) -> Underway<'a> {
         let shared = &*self.shared;
-        *lock(&shared.job) = Some(job);
-        shared.panicked.store(false, Ordering::Relaxed);
+        *lock(&shared.current.job) = Some(job);
+        shared.current.panicked.store(false, Ordering::Relaxed);
         // Sequentially consistent, as are the accesses to `asleep`: either the thread sees the new number before it
         // sleeps, or this sees that it sleeps.
-        shared.number.fetch_add(1, Ordering::SeqCst);
+        shared.current.number.fetch_add(1, Ordering::SeqCst);
         self.wake();
         Underway { shared, _turn: turn }
     }
@@ -128,7 +132,7 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         self.shared.ended.store(true, Ordering::Relaxed);
-        self.shared.number.fetch_add(1, Ordering::SeqCst);
+        self.shared.current.number.fetch_add(1, Ordering::SeqCst);
         self.wake();
         for thread in self.threads.drain(..) {
             // A thread catches the panics of jobs, so it has none of its own to tell.
@@ -145,9 +149,9 @@ struct Underway<'a> {
 
 impl Drop for Underway<'_> {
     fn drop(&mut self) {
-        *lock(&self.shared.job) = None;
+        *lock(&self.shared.current.job) = None;
         let mut looks = 0;
-        while self.shared.working.load(Ordering::Acquire) > 0 {
+        while self.shared.current.working.load(Ordering::Acquire) > 0 {
             look_again(&mut looks);
         }
     }
@@ -164,18 +168,18 @@ impl Shared {
             }
             if let Some(job) = self.begin() {
                 if catch_unwind(AssertUnwindSafe(|| job(index + 1))).is_err() {
-                    self.panicked.store(true, Ordering::Relaxed);
+                    self.current.panicked.store(true, Ordering::Relaxed);
                 }
-                self.working.fetch_sub(1, Ordering::Release);
+                self.current.working.fetch_sub(1, Ordering::Release);
             }
         }
     }
 
     /// The current job, if it is still open, with the thread counted in.
     fn begin(&self) -> Option<Job> {
-        let job = lock(&self.job);
+        let job = lock(&self.current.job);
         if job.is_some() {
-            self.working.fetch_add(1, Ordering::Relaxed);
+            self.current.working.fetch_add(1, Ordering::Relaxed);
         }
         *job
     }
@@ -183,7 +187,7 @@ impl Shared {
     /// Waits for a job after number `done`.
     fn next_number(&self, index: usize, done: u64) -> u64 {
         for looks in 1..=LOOKS {
-            let number = self.number.load(Ordering::Acquire);
+            let number = self.current.number.load(Ordering::Acquire);
             if number != done {
                 return number;
             }
@@ -196,7 +200,7 @@ impl Shared {
         let asleep = &self.asleep[index];
         asleep.store(true, Ordering::SeqCst);
         let number = loop {
-            let number = self.number.load(Ordering::SeqCst);
+            let number = self.current.number.load(Ordering::SeqCst);
             if number != done {
                 break number;
             }

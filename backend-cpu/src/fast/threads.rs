@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 use kernels::{Source, ViewMut};
 
 use super::blocks::decode_row;
-use super::hand::Hand;
+use super::hand::{Hand, deal};
 use super::matmul::Block;
 use super::pool::Pool;
 use super::rows::{Rows, floats_mut, rows_mut};
@@ -128,13 +128,32 @@ impl Threads {
         f: impl Fn(usize, T) + Sync,
     ) {
         let items = items.into_iter();
+        if self.worth_waking(work) {
+            self.share_out(|threads| deal(items, threads), work, |(i, item)| f(i, item));
+        } else {
+            items.enumerate().for_each(|(i, item)| f(i, item));
+        }
+    }
+
+    /// Does `f` to each piece of the work that `share` deals out to so many threads.
+    pub(super) fn share_out<I: DoubleEndedIterator + Send>(
+        &self,
+        share: impl FnOnce(usize) -> Vec<I>,
+        work: usize,
+        f: impl Fn(I::Item) + Sync,
+    ) {
         match &self.pool {
-            Some(pool) if work >= WORTH_WAKING => {
-                let hand = Hand::new(items, pool.count());
+            Some(pool) if self.worth_waking(work) => {
+                let hand = Hand::new(share(pool.count()));
                 pool.run(&|thread| hand.play(thread, &f));
             }
-            _ => items.enumerate().for_each(|(i, item)| f(i, item)),
+            _ => share(1).into_iter().flatten().for_each(f),
         }
+    }
+
+    /// Whether so many elementary operations are more than one thread should do.
+    fn worth_waking(&self, work: usize) -> bool {
+        self.pool.is_some() && work >= WORTH_WAKING
     }
 
     /// Puts each row of the f32 tensor `x` where it belongs in `out`, and lets `f` change it there, given its number.

@@ -62,8 +62,12 @@ impl<S: Simd> Factors<S> {
 pub trait Format<const BYTES: usize, const RUNS: usize> {
     /// How a run is multiplied.
     type Operation: Operation;
+    /// Runs whose codes are cut from the same bytes.
+    const SHARING: usize;
     /// What the factors of all runs of a block are made of.
     type Header<S: Simd>: Copy;
+    /// What the codes of [`Self::SHARING`] runs are cut from.
+    type Bits<S: Simd>: Copy;
 
     /// The header of the blocks at byte `at` of each row.
     fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S>;
@@ -71,8 +75,16 @@ pub trait Format<const BYTES: usize, const RUNS: usize> {
     /// The factors of run `run`.
     fn factors<S: Simd>(s: S, header: &Self::Header<S>, run: usize) -> Factors<S>;
 
-    /// The codes of run `run` of the blocks at byte `at` of each row: element `q` has codes `4q..4q + 4`.
-    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8];
+    /// The bits of the runs that are number `nth` of those that share theirs, in the blocks at byte `at` of each row.
+    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S>;
+
+    /// Run number `i` of those that share the bits number `nth`.
+    fn run(nth: usize, i: usize) -> usize {
+        nth * Self::SHARING + i
+    }
+
+    /// The codes of run `run`, cut from its bits: element `q` has codes `4q..4q + 4`.
+    fn codes<S: Simd>(s: S, bits: &Self::Bits<S>, run: usize) -> [S::W; 8];
 }
 
 /// The low halves of 16 bytes at `at` of each row, then their high halves.
@@ -91,10 +103,9 @@ pub fn nibbles<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> [S::W; 8] {
     ]
 }
 
-/// Bits `shift` and up of 32 bytes at `at` of each row, as far as `mask` keeps them.
+/// Bits `shift` and up of bytes, as far as `mask` keeps them.
 #[inline(always)]
-pub fn plane<S: Simd>(s: S, rows: Rows16<'_>, at: usize, shift: u32, mask: u8) -> [S::W; 8] {
-    let mut codes = bytes(s, rows, at);
+pub fn plane<S: Simd>(s: S, mut codes: [S::W; 8], shift: u32, mask: u8) -> [S::W; 8] {
     for code in &mut codes {
         *code = s.field16(*code, shift, mask);
     }

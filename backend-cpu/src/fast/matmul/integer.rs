@@ -37,8 +37,7 @@ pub fn packed<'a, F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>
     }
     let fill = move |first: usize, tile: &mut [&mut [f32]]| {
         UNPACKED.with_borrow_mut(|panels| {
-            let kernel =
-                Many::<F, BYTES, RUNS> { product, x: &x, first, tile, panels, format: PhantomData };
+            let kernel = Many::<F, BYTES, RUNS> { product, x: &x, first, tile, panels, format: PhantomData };
             product.threads.compute(kernel);
         });
     };

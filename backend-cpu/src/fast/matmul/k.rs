@@ -2,7 +2,7 @@
 
 use super::super::blocks::LEVELS;
 use super::super::simd::{Rows16, Simd};
-use super::format::{Factors, Format, half, joined, levels, nibbles, plane, two_halves};
+use super::format::{Factors, Format, bytes, half, joined, levels, nibbles, plane, two_halves};
 use super::run::{ByHalves, Shifted, ShiftedByHalves, Signed};
 
 /// Where the bits of run `i` of 2, 4 or 8 are that share their bytes.
@@ -23,8 +23,10 @@ pub struct Q2K;
 
 impl Format<84, 8> for Q2K {
     type Operation = ShiftedByHalves;
+    const SHARING: usize = 4;
     /// Scale, offset, and a byte for each half of a run.
     type Header<S: Simd> = (S::G, S::G, [S::W; 4]);
+    type Bits<S: Simd> = [S::W; 8];
 
     #[inline(always)]
     fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
@@ -44,8 +46,13 @@ impl Format<84, 8> for Q2K {
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
-        plane(s, rows, at + 16 + 32 * (run / 4), shift(run, 4), 3)
+    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+        bytes(s, rows, at + 16 + 32 * nth)
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, bits: &Self::Bits<S>, run: usize) -> [S::W; 8] {
+        plane(s, *bits, shift(run, 4), 3)
     }
 }
 
@@ -53,8 +60,11 @@ pub struct Q3K;
 
 impl Format<110, 8> for Q3K {
     type Operation = ByHalves<4>;
+    const SHARING: usize = 4;
     /// Scale; low bits of the parts; high bits.
     type Header<S: Simd> = (S::G, [S::W; 2], S::W);
+    /// Two bits of each code; one of each code of all eight runs.
+    type Bits<S: Simd> = ([S::W; 8], [S::W; 8]);
 
     #[inline(always)]
     fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
@@ -72,9 +82,13 @@ impl Format<110, 8> for Q3K {
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
-        let low = plane(s, rows, at + 32 + 32 * (run / 4), shift(run, 4), 3);
-        joined(s, low, plane(s, rows, at, shift(run, 8), 1), 2)
+    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+        (bytes(s, rows, at + 32 + 32 * nth), bytes(s, rows, at))
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, (low, high): &Self::Bits<S>, run: usize) -> [S::W; 8] {
+        joined(s, plane(s, *low, shift(run, 4), 3), plane(s, *high, shift(run, 8), 1), 2)
     }
 }
 
@@ -90,7 +104,9 @@ pub struct Q4K;
 
 impl Format<144, 8> for Q4K {
     type Operation = Shifted;
+    const SHARING: usize = 2;
     type Header<S: Simd> = Packed<S>;
+    type Bits<S: Simd> = [S::W; 8];
 
     #[inline(always)]
     fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Packed<S> {
@@ -103,8 +119,13 @@ impl Format<144, 8> for Q4K {
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
-        plane(s, rows, at + 16 + 32 * (run / 2), shift(run, 2), 15)
+    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+        bytes(s, rows, at + 16 + 32 * nth)
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, bits: &Self::Bits<S>, run: usize) -> [S::W; 8] {
+        plane(s, *bits, shift(run, 2), 15)
     }
 }
 
@@ -112,7 +133,10 @@ pub struct Q5K;
 
 impl Format<176, 8> for Q5K {
     type Operation = Shifted;
+    const SHARING: usize = 2;
     type Header<S: Simd> = Packed<S>;
+    /// Four bits of each code; one of each code of all eight runs.
+    type Bits<S: Simd> = ([S::W; 8], [S::W; 8]);
 
     #[inline(always)]
     fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Packed<S> {
@@ -125,9 +149,13 @@ impl Format<176, 8> for Q5K {
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
-        let low = plane(s, rows, at + 48 + 32 * (run / 2), shift(run, 2), 15);
-        joined(s, low, plane(s, rows, at + 16, shift(run, 8), 1), 4)
+    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+        (bytes(s, rows, at + 48 + 32 * nth), bytes(s, rows, at + 16))
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, (low, high): &Self::Bits<S>, run: usize) -> [S::W; 8] {
+        joined(s, plane(s, *low, shift(run, 2), 15), plane(s, *high, shift(run, 8), 1), 4)
     }
 }
 
@@ -170,8 +198,11 @@ pub struct Q6K;
 
 impl Format<210, 8> for Q6K {
     type Operation = ByHalves<32>;
+    const SHARING: usize = 2;
     /// Scale, and an integer factor for each half of a run.
     type Header<S: Simd> = (S::G, [S::W; 4]);
+    /// Four bits of each code; two of each code of four runs.
+    type Bits<S: Simd> = ([S::W; 8], [S::W; 8]);
 
     #[inline(always)]
     fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
@@ -190,10 +221,20 @@ impl Format<210, 8> for Q6K {
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
-        let (half, g) = (run / 4, run % 4);
-        let low = plane(s, rows, at + 64 * half + 32 * (g % 2), shift(g / 2, 2), 15);
-        joined(s, low, plane(s, rows, at + 128 + 32 * half, shift(g, 4), 3), 4)
+    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+        (bytes(s, rows, at + 32 * nth), bytes(s, rows, at + 128 + 32 * (nth / 2)))
+    }
+
+    /// Of four runs, the first and the third share their low bits, and so do the other two.
+    #[inline(always)]
+    fn run(nth: usize, i: usize) -> usize {
+        4 * (nth / 2) + nth % 2 + 2 * i
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(s: S, (low, high): &Self::Bits<S>, run: usize) -> [S::W; 8] {
+        let run = run % 4;
+        joined(s, plane(s, *low, shift(run / 2, 2), 15), plane(s, *high, shift(run, 4), 3), 4)
     }
 }
 
@@ -201,8 +242,10 @@ pub struct Iq4Xs;
 
 impl Format<136, 8> for Iq4Xs {
     type Operation = Signed;
+    const SHARING: usize = 1;
     /// Scale; for each run, two high bits of its integer in the upper half of a word and four low bits in the next.
     type Header<S: Simd> = (S::G, [S::W; 2]);
+    type Bits<S: Simd> = [S::W; 8];
 
     #[inline(always)]
     fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
@@ -218,7 +261,12 @@ impl Format<136, 8> for Iq4Xs {
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, rows: Rows16<'_>, at: usize, run: usize) -> [S::W; 8] {
-        levels(s, nibbles(s, rows, at + 8 + 16 * run), &LEVELS)
+    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+        levels(s, nibbles(s, rows, at + 8 + 16 * nth), &LEVELS)
+    }
+
+    #[inline(always)]
+    fn codes<S: Simd>(_: S, codes: &Self::Bits<S>, _: usize) -> [S::W; 8] {
+        *codes
     }
 }

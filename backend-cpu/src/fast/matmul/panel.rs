@@ -51,12 +51,7 @@ impl Panel {
     }
 
     #[inline(always)]
-    fn push<S: Simd, O: Operation>(&mut self, s: S, codes: [S::W; 8], factors: &Factors<S>) {
-        let mut bytes = [[0; 4 * ROWS]; 8];
-        for (bytes, codes) in bytes.iter_mut().zip(codes) {
-            *bytes = s.byte_array16(codes);
-        }
-        self.codes.push(bytes);
+    fn push_factors<S: Simd, O: Operation>(&mut self, s: S, factors: &Factors<S>) {
         self.scales.push(s.array16(factors.scale));
         if O::PARTS {
             self.parts.push([s.int_array16(factors.parts[0]), s.int_array16(factors.parts[1])]);
@@ -88,9 +83,20 @@ where
         self.to.clear();
         for at in (0..self.rows.len()).step_by(BYTES) {
             let header = F::header(s, self.rows, at);
+            let mut runs = [[[0; 4 * ROWS]; 8]; RUNS];
+            for nth in 0..RUNS / F::SHARING {
+                let bits = F::bits(s, self.rows, at, nth);
+                for i in 0..F::SHARING {
+                    let run = F::run(nth, i);
+                    let codes = prepared::<S, F::Operation>(s, F::codes(s, &bits, run));
+                    for (bytes, codes) in runs[run].iter_mut().zip(codes) {
+                        *bytes = s.byte_array16(codes);
+                    }
+                }
+            }
+            self.to.codes.extend_from_slice(&runs);
             for run in 0..RUNS {
-                let codes = prepared::<S, F::Operation>(s, F::codes(s, self.rows, at, run));
-                self.to.push::<S, F::Operation>(s, codes, &F::factors(s, &header, run));
+                self.to.push_factors::<S, F::Operation>(s, &F::factors(s, &header, run));
             }
         }
     }

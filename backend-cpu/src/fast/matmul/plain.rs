@@ -15,7 +15,9 @@ macro_rules! format {
 
         impl Format<$bytes, 1> for $name {
             type Operation = $operation;
+            const SHARING: usize = 1;
             type Header<S: Simd> = Factors<S>;
+            type Bits<S: Simd> = [S::W; 8];
 
             #[inline(always)]
             fn header<S: Simd>($s: S, $rows: Rows16<'_>, $at: usize) -> Factors<S> {
@@ -28,8 +30,13 @@ macro_rules! format {
             }
 
             #[inline(always)]
-            fn codes<S: Simd>($s: S, $rows: Rows16<'_>, $at: usize, _: usize) -> [S::W; 8] {
+            fn bits<S: Simd>($s: S, $rows: Rows16<'_>, $at: usize, _: usize) -> [S::W; 8] {
                 $run
+            }
+
+            #[inline(always)]
+            fn codes<S: Simd>(_: S, codes: &[S::W; 8], _: usize) -> [S::W; 8] {
+                *codes
             }
         }
     };

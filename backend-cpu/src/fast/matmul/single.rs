@@ -30,17 +30,27 @@ where
         let ahead = self.way.ahead(self.rows.bytes().as_ptr());
         let mut sums = [s.splat16(0.0); R];
         for i in 0..blocks {
-            for line in (0..ROWS * BYTES).step_by(LINE) {
-                prefetch(ahead + i * ROWS * BYTES + line);
-            }
             let header = F::header(s, self.rows, i * BYTES);
+            let mut runs = [[s.splat_int16(0); RUNS]; R];
+            for nth in 0..RUNS / F::SHARING {
+                let bits = F::bits(s, self.rows, i * BYTES, nth);
+                for j in 0..F::SHARING {
+                    let run = F::run(nth, j);
+                    // A few lines at a time: what is needed now would have to wait for them.
+                    for line in (0..ROWS * BYTES / RUNS).step_by(LINE) {
+                        prefetch(ahead + (i * RUNS + run) * (ROWS * BYTES / RUNS) + line);
+                    }
+                    let parts = F::factors(s, &header, run).parts;
+                    let codes = prepared::<S, F::Operation>(s, F::codes(s, &bits, run));
+                    for (runs, x) in runs.iter_mut().zip(x) {
+                        runs[run] = products::<S, F::Operation>(s, codes, &x[i][run], parts);
+                    }
+                }
+            }
             for run in 0..RUNS {
                 let factors = F::factors(s, &header, run);
-                let codes = prepared::<S, F::Operation>(s, F::codes(s, self.rows, i * BYTES, run));
-                for (sum, x) in sums.iter_mut().zip(x) {
-                    let x = &x[i][run];
-                    let products = products::<S, F::Operation>(s, codes, x, factors.parts);
-                    *sum = add_run::<S, F::Operation>(s, *sum, products, x, &factors);
+                for ((sum, runs), x) in sums.iter_mut().zip(&runs).zip(x) {
+                    *sum = add_run::<S, F::Operation>(s, *sum, runs[run], &x[i][run], &factors);
                 }
             }
         }
