@@ -29,20 +29,21 @@ use super::Threads;
 use super::rows::{Rows, floats_mut, rows_mut};
 use super::simd::Rows16;
 use super::threads::Activations;
+use super::trail::{self, Way};
 use crate::HostBuffer;
 
 pub use activations::{BLOCK, Block};
 use pieces::{Columns, Piece, share};
 use shelf::Shelf;
 
-/// Tasks per thread: so many that no thread waits long for the last.
-const TASKS_PER_THREAD: usize = 8;
+/// Pieces per thread: so many that no thread waits long for the last.
+const PIECES_PER_THREAD: usize = 8;
 
 /// Rows of activations up to which quantised weights are multiplied as they stream by.
 const FEW: usize = 4;
 
-/// Multiply-adds that are worth a task of their own: about a microsecond.
-const WORK_PER_TASK: usize = 1 << 15;
+/// Multiply-adds that are worth a piece of their own: about a microsecond.
+const WORK_PER_PIECE: usize = 1 << 15;
 
 pub fn matmul(threads: &Threads, op: Matmul<'_, HostBuffer>) {
     together(threads, vec![op]);
@@ -54,19 +55,19 @@ pub fn together(threads: &Threads, ops: Vec<Matmul<'_, HostBuffer>>) {
     let mut shelf = Shelf::default();
     let plans: Vec<_> = products.iter().map(|product| product.plan(&mut shelf)).collect();
     let work = products.iter().map(Product::work).fold(0, usize::saturating_add);
-    let tasks = (work / WORK_PER_TASK).clamp(1, TASKS_PER_THREAD * threads.count());
+    let pieces = (work / WORK_PER_PIECE).clamp(1, PIECES_PER_THREAD * threads.count());
     let outputs = ops.into_iter().enumerate().map(|(nth, op)| {
         let product = &products[nth];
-        let own = tasks.saturating_mul(product.work()).div_ceil(work.max(1)).max(1);
+        let own = pieces.saturating_mul(product.work()).div_ceil(work.max(1)).max(1);
         let columns = product.n.div_ceil(own).next_multiple_of(plans[nth].unit);
         Columns::new(nth, rows_mut(op.out).into_iter().map(floats_mut).collect(), columns)
     });
     threads.share_out(
         |threads| share(outputs, threads),
         work,
-        |Piece { product, first, mut tile }| {
-            (plans[product].fill)(first, &mut tile);
-            products[product].add_bias(first, tile);
+        |mut piece| {
+            (plans[piece.product].fill)(&mut piece);
+            products[piece.product].add_bias(piece);
         },
     );
 }
@@ -75,8 +76,8 @@ pub fn together(threads: &Threads, ops: Vec<Matmul<'_, HostBuffer>>) {
 struct Plan<'a> {
     /// Columns that are best computed together.
     unit: usize,
-    /// Fills columns, given the first and, of each row of the output, the part to fill.
-    fill: Box<dyn Fn(usize, &mut [&mut [f32]]) + Sync + 'a>,
+    /// Fills a piece of the output.
+    fill: Box<dyn Fn(&mut Piece<'_>) + Sync + 'a>,
 }
 
 /// Whether weights of type `dtype` have offsets, which are multiplied apart from the codes.
@@ -129,7 +130,7 @@ impl<'a> Product<'a> {
             DType::Iq4Xs => integer::packed::<k::Iq4Xs, 136, 8>(self, shelf),
             DType::Mxfp4 => integer::packed::<plain::Mxfp4, 17, 1>(self, shelf),
             // Validation lets no indices come here.
-            DType::U32 => Plan { unit: 1, fill: Box::new(|_, _| {}) },
+            DType::U32 => Plan { unit: 1, fill: Box::new(|_| {}) },
         }
     }
 
@@ -138,19 +139,20 @@ impl<'a> Product<'a> {
         self.m.saturating_mul(self.n).saturating_mul(self.k)
     }
 
-    /// Adds the bias to the columns from `first` on.
-    fn add_bias(&self, first: usize, tile: Vec<&mut [f32]>) {
+    /// Adds the bias to a piece.
+    fn add_bias(&self, piece: Piece<'_>) {
         let Some(bias) = &self.bias else { return };
-        for part in tile {
-            for (y, bias) in part.iter_mut().zip(&bias[first..]) {
+        for part in piece.tile {
+            for (y, bias) in part.iter_mut().zip(&bias[piece.first..]) {
                 *y += bias;
             }
         }
     }
 
-    /// The weights of `columns` columns of the output, from `first` on.
-    fn stretch(&self, first: usize, columns: usize) -> &'a [u8] {
-        self.weight.stretch(first..(first + columns).min(self.n))
+    /// What to ask for while the weights of a piece are read, by the thread that is about to.
+    fn way(&self, piece: &Piece<'_>) -> Way {
+        let columns = piece.tile.first().map_or(0, |part| part.len());
+        trail::enter(self.weight.stretch(piece.first..piece.first + columns), piece.last)
     }
 
     /// The sixteen rows of weights from column `first` of the output on: where they lie, or in `padded`, with zeros after the last,

@@ -111,11 +111,13 @@ impl Pool {
 
     fn publish<'a>(&'a self, job: Job, turn: MutexGuard<'a, ()>) -> Underway<'a> {
         let shared = &*self.shared;
-        *lock(&shared.current.job) = Some(job);
+        let mut open = lock(&shared.current.job);
+        *open = Some(job);
         shared.current.panicked.store(false, Ordering::Relaxed);
         // Sequentially consistent, as are the accesses to `asleep`: either the thread sees the new number before it
         // sleeps, or this sees that it sleeps.
         shared.current.number.fetch_add(1, Ordering::SeqCst);
+        drop(open);
         self.wake();
         Underway { shared, _turn: turn }
     }
@@ -162,11 +164,13 @@ impl Shared {
     fn serve(&self, index: usize) {
         let mut done = 0;
         loop {
-            done = self.next_number(index, done);
+            self.wait_for_another(index, done);
             if self.ended.load(Ordering::Relaxed) {
                 return;
             }
-            if let Some(job) = self.begin() {
+            let (number, job) = self.begin();
+            done = number;
+            if let Some(job) = job {
                 if catch_unwind(AssertUnwindSafe(|| job(index + 1))).is_err() {
                     self.current.panicked.store(true, Ordering::Relaxed);
                 }
@@ -175,21 +179,21 @@ impl Shared {
         }
     }
 
-    /// The current job, if it is still open, with the thread counted in.
-    fn begin(&self) -> Option<Job> {
+    /// The number of the current job, and the job if it is still open, with the thread counted in.
+    fn begin(&self) -> (u64, Option<Job>) {
+        // The number changes under this lock, so it is that of the job, even where another has followed the one waited for.
         let job = lock(&self.current.job);
         if job.is_some() {
             self.current.working.fetch_add(1, Ordering::Relaxed);
         }
-        *job
+        (self.current.number.load(Ordering::Relaxed), *job)
     }
 
-    /// Waits for a job after number `done`.
-    fn next_number(&self, index: usize, done: u64) -> u64 {
+    /// Waits for a job other than number `done`.
+    fn wait_for_another(&self, index: usize, done: u64) {
         for looks in 1..=LOOKS {
-            let number = self.current.number.load(Ordering::Acquire);
-            if number != done {
-                return number;
+            if self.current.number.load(Ordering::Acquire) != done {
+                return;
             }
             if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
                 thread::yield_now();
@@ -199,15 +203,10 @@ impl Shared {
         }
         let asleep = &self.asleep[index];
         asleep.store(true, Ordering::SeqCst);
-        let number = loop {
-            let number = self.current.number.load(Ordering::SeqCst);
-            if number != done {
-                break number;
-            }
+        while self.current.number.load(Ordering::SeqCst) == done {
             thread::park();
-        };
+        }
         asleep.store(false, Ordering::Relaxed);
-        number
     }
 }
 

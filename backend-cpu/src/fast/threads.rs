@@ -145,9 +145,15 @@ impl Threads {
         match &self.pool {
             Some(pool) if self.worth_waking(work) => {
                 let hand = Hand::new(share(pool.count()));
-                pool.run(&|thread| hand.play(thread, &f));
+                pool.run(&|thread| {
+                    trail::begin();
+                    hand.play(thread, &f);
+                });
             }
-            _ => share(1).into_iter().flatten().for_each(f),
+            _ => {
+                trail::begin();
+                share(1).into_iter().flatten().for_each(f);
+            }
         }
     }
 

@@ -1,8 +1,8 @@
 //! Which weights a thread reads after which, so that they are on their way before it comes to them.
 //!
-//! A model reads its weights in the same order for every token. What a thread read after a piece of memory the last time, it will read
-//! after it the next time, as a rule; where not, some lines of memory were fetched in vain. Without this every product would begin by
-//! waiting for memory, which takes longer than the arithmetic of a small one.
+//! A model reads its weights in the same order for every token. Where a thread walked after a walk through memory the last time, it will
+//! walk again, as a rule; where not, some lines of memory were fetched in vain. Without this every product would begin by waiting for
+//! memory, which takes longer than the arithmetic of a small one.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -10,27 +10,29 @@ use std::ops::Range;
 use super::simd::{LINE, prefetch};
 
 /// How far ahead of their use weights are asked for. Many rows side by side are no pattern that a processor foresees.
-const AHEAD: usize = 1 << 14;
+const AHEAD: usize = 5 << 12;
 
 /// How much a thread that has nothing to do asks for in advance: it must stay in the second cache until it is used.
 const IDLE: usize = 1 << 17;
 
 /// Bytes that are asked for between two looks for work.
-const AT_ONCE: usize = 16 * LINE;
+const AT_ONCE: usize = 8 * LINE;
 
-/// Bits of the number of jumps that are known: several times as many as a token of a small model makes.
-const KNOWN_BITS: u32 = 11;
+/// Bits of the number of walks that are known: several times as many as a token of a small model takes.
+const KNOWN_BITS: u32 = 10;
 
 /// An odd number that spreads addresses: 2^64 over the golden ratio.
 #[expect(clippy::cast_possible_truncation, reason = "the lower half will do where an address has no more")]
 const SCATTER: usize = 0x9E37_79B9_7F4A_7C15_u64 as usize;
 
-/// The pieces of memory that a thread reads. Addresses only: what is asked for need not be there any more.
+/// Where a thread walks through memory. Addresses only: what is asked for need not be there any more.
 struct Trail {
-    /// Where a piece begins and where the one after it does, at a place that follows from the first; unless it follows at once.
+    /// Where a walk begins and where the next one does, at a place that follows from the first.
     known: Box<[(usize, usize)]>,
-    /// The last piece.
-    last: Range<usize>,
+    /// Where the current walk began.
+    walk: usize,
+    /// Whether the next piece begins a walk.
+    begins: bool,
     /// What is to be asked for while there is nothing to do.
     idle: Range<usize>,
 }
@@ -38,13 +40,14 @@ struct Trail {
 thread_local! {
     static TRAIL: RefCell<Trail> = RefCell::new(Trail {
         known: vec![(0, 0); 1 << KNOWN_BITS].into(),
-        last: 0..0,
+        walk: 0,
+        begins: true,
         idle: 0..0,
     });
 }
 
 impl Trail {
-    /// Where it is known what comes after the piece that begins at `start`.
+    /// Where it is known what comes after the walk that begins at `start`.
     fn entry(&mut self, start: usize) -> &mut (usize, usize) {
         let scattered = start.wrapping_mul(SCATTER) >> (usize::BITS - KNOWN_BITS);
         &mut self.known[scattered]
@@ -58,19 +61,25 @@ pub struct Way {
     next: usize,
 }
 
-/// This thread is about to read `piece`.
-pub fn enter(piece: &[u8]) -> Way {
+/// This thread is about to begin a walk.
+pub fn begin() {
+    TRAIL.with_borrow_mut(|trail| trail.begins = true);
+}
+
+/// This thread is about to read `piece`, and then, unless it is the `last`, what lies behind it.
+pub fn enter(piece: &[u8], last: bool) -> Way {
     let Range { start, end } = piece.as_ptr_range();
     let (start, end) = (start.addr(), end.addr());
     TRAIL.with_borrow_mut(|trail| {
-        let last = std::mem::replace(&mut trail.last, start..end);
-        let known = trail.entry(last.start);
-        if start != last.end || known.0 == last.start {
-            *known = (last.start, start);
+        if std::mem::take(&mut trail.begins) {
+            let walk = std::mem::replace(&mut trail.walk, start);
+            *trail.entry(walk) = (walk, start);
         }
-        let known = *trail.entry(start);
-        // What nothing is known of goes on as it began.
-        let next = if known.0 == start { known.1 } else { end };
+        let walk = trail.walk;
+        let next = match *trail.entry(walk) {
+            (known, next) if last && known == walk => next,
+            _ => end,
+        };
         trail.idle = next + AHEAD..next + IDLE;
         Way { end, next }
     })
@@ -103,27 +112,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_came_after_a_piece_is_expected_again() {
+    fn a_walk_is_expected_to_be_followed_by_the_same_again() {
         let memory = vec![0; 1 << 20];
         let [a, b, c] = [0, 300_000, 600_000].map(|at| &memory[at..at + 100_000]);
         let address = |piece: &[u8], at: usize| piece[at..].as_ptr().addr();
-        let unknown = enter(a);
+        let walk = |piece: &[u8]| {
+            begin();
+            enter(piece, true)
+        };
+        let unknown = walk(a);
         assert_eq!(unknown.ahead(a.as_ptr()), address(a, AHEAD));
         assert_eq!(unknown.ahead(&raw const a[90_000]), address(a, 0) + 90_000 + AHEAD);
         for piece in [b, c, a, b, c] {
-            enter(piece);
+            walk(piece);
         }
-        let known = enter(a);
+        let known = walk(a);
         assert_eq!(known.ahead(a.as_ptr()), address(a, AHEAD));
         assert_eq!(known.ahead(&raw const a[90_000]), address(b, 90_000 + AHEAD - 100_000));
-        enter(c);
-        assert_eq!(enter(a).ahead(&raw const a[99_999]), address(c, AHEAD - 1), "the last time counts");
+        let more = enter(&memory[700_000..750_000], true);
+        assert_eq!(more.ahead(&raw const memory[749_999]), address(b, AHEAD - 1), "as after the first piece");
+        walk(c);
+        assert_eq!(walk(a).ahead(&raw const a[99_999]), address(c, AHEAD - 1), "the last time counts");
+        begin();
+        let more_to_come = enter(a, false);
+        assert_eq!(more_to_come.ahead(&raw const a[99_999]), address(a, 99_999) + AHEAD);
     }
 
     #[test]
     fn a_thread_that_waits_asks_for_so_much_and_no_more() {
         let memory = vec![0; 1 << 10];
-        enter(&memory);
+        enter(&memory, true);
         for _ in 0..2 * IDLE / AT_ONCE {
             look_ahead();
         }

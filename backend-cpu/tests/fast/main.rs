@@ -10,3 +10,4 @@ mod laws;
 mod oracle;
 mod relay;
 mod run;
+mod together;

@@ -4,7 +4,7 @@ use kernels::Backend;
 
 use super::ModelError;
 use super::lent::{Home, Lent};
-use super::pass::Pass;
+use super::pass::{Branch, Pass};
 use super::scratch::Scratch;
 use super::weights::{LayerWeights, Weight, Weights};
 use crate::kv_cache::KvCache;
@@ -32,8 +32,14 @@ pub(super) fn layer<B: Backend>(
     pass.show(Point::XIn, &s.x)?;
 
     pass.rms_norm(Point::AttnNorm, &s.x, &w.attn_norm, &mut s.normed)?;
-    let [q, k, v] = [(Point::Q, &w.q, &mut s.q), (Point::K, &w.k, &mut s.k), (Point::V, &w.v, &mut s.v)];
-    pass.linears(&s.normed, [q, k, v])?;
+    pass.linears(
+        &s.normed,
+        [
+            Branch { point: Point::Q, linear: &w.q, out: &mut s.q },
+            Branch { point: Point::K, linear: &w.k, out: &mut s.k },
+            Branch { point: Point::V, linear: &w.v, out: &mut s.v },
+        ],
+    )?;
     if let Some(norm) = &w.q_norm {
         pass.norm_heads(Point::QNorm, &mut s.q, norm)?;
     }
@@ -48,7 +54,13 @@ pub(super) fn layer<B: Backend>(
     pass.add(Point::XAfterAttn, &mut s.x, &s.change)?;
 
     pass.rms_norm(Point::FfnNorm, &s.x, &w.ffn_norm, &mut s.normed)?;
-    pass.linears(&s.normed, [(Point::Gate, &w.gate, &mut s.gate), (Point::Up, &w.up, &mut s.up)])?;
+    pass.linears(
+        &s.normed,
+        [
+            Branch { point: Point::Gate, linear: &w.gate, out: &mut s.gate },
+            Branch { point: Point::Up, linear: &w.up, out: &mut s.up },
+        ],
+    )?;
     pass.silu_mul(Point::Act, &mut s.gate, &s.up)?;
     pass.linear(Point::MlpOut, &s.gate, &w.down, &mut s.change)?;
     pass.add(Point::XOut, &mut s.x, &s.change)

@@ -30,6 +30,13 @@ pub(super) struct Pass<'a, B: Backend> {
     taps: &'a mut dyn TapSink,
 }
 
+/// One of several products of the same activations.
+pub(super) struct Branch<'a, Buf> {
+    pub(super) point: Point,
+    pub(super) linear: &'a Linear<Buf>,
+    pub(super) out: &'a mut Activation<Buf>,
+}
+
 struct Shown {
     seqs: Vec<u32>,
     positions: Vec<u32>,
@@ -134,11 +141,11 @@ impl<'a, B: Backend> Pass<'a, B> {
     pub(super) fn linears<const N: usize>(
         &mut self,
         x: &Activation<B::Buffer>,
-        mut products: [(Point, &Linear<B::Buffer>, &mut Activation<B::Buffer>); N],
+        mut branches: [Branch<'_, B::Buffer>; N],
     ) -> Result<(), ModelError> {
-        let points = products.each_ref().map(|(point, ..)| *point);
+        let points = branches.each_ref().map(|branch| branch.point);
         let mut ops = Vec::with_capacity(N);
-        for (point, linear, out) in &mut products {
+        for Branch { point, linear, out } in &mut branches {
             let bias = linear.bias.as_ref().map(Weight::view);
             let (x, out) = (x.view(self.rows), out.view_mut(self.rows));
             let op = Matmul { x, weight: linear.weight.view(), bias, out };
@@ -146,7 +153,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         }
         let launched = self.backend.launch_together(self.stream, ops);
         launched.map_err(|(nth, source)| self.device_error(points[nth], source))?;
-        products.into_iter().try_for_each(|(point, _, out)| self.show(point, out))
+        branches.into_iter().try_for_each(|branch| self.show(branch.point, branch.out))
     }
 
     pub(super) fn matmul(

@@ -8,7 +8,8 @@ use kernels::DType;
 use super::super::blocks::decode_by_vectors;
 use super::super::rows::Rows;
 use super::super::simd::{Kernel, LINE, Simd, WIDTH, prefetch};
-use super::super::trail::{self, Way};
+use super::super::trail::Way;
+use super::pieces::Piece;
 use super::{Plan, Product, put};
 
 /// Weight formats that are multiplied as they lie in memory, eight in `BYTES` bytes.
@@ -150,8 +151,9 @@ pub fn stored<'a, W: Stored<BYTES>, const BYTES: usize>(product: &'a Product<'a>
     if product.m >= MANY {
         return decoded(product);
     }
-    let fill = |first: usize, tile: &mut [&mut [f32]]| {
-        product.threads.compute(Stream::<W, BYTES> { product, first, tile, stored: PhantomData });
+    let fill = |piece: &mut Piece<'_>| {
+        let way = product.way(piece);
+        product.threads.compute(Stream::<W, BYTES> { product, piece, way, stored: PhantomData });
     };
     Plan { unit: SIDE_BY_SIDE, fill: Box::new(fill) }
 }
@@ -159,8 +161,8 @@ pub fn stored<'a, W: Stored<BYTES>, const BYTES: usize>(product: &'a Product<'a>
 /// Fills columns from `first` on, straight from the weights as they lie in memory.
 struct Stream<'a, 'b, 'c, W, const BYTES: usize> {
     product: &'a Product<'a>,
-    first: usize,
-    tile: &'b mut [&'c mut [f32]],
+    piece: &'b mut Piece<'c>,
+    way: Way,
     stored: PhantomData<W>,
 }
 
@@ -169,15 +171,14 @@ impl<W: Stored<BYTES>, const BYTES: usize> Kernel for Stream<'_, '_, '_, W, BYTE
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Stream { product, first, tile, .. } = self;
+        let Stream { product, piece: Piece { first, tile, .. }, way, .. } = self;
         let columns = tile.first().map_or(0, |part| part.len());
-        let way = Some(trail::enter(product.stretch(first, columns)));
         let mut scratch = Vec::new();
         for column in (0..columns).step_by(SIDE_BY_SIDE) {
-            let weights = product.weights::<SIDE_BY_SIDE>(first + column);
+            let weights = product.weights::<SIDE_BY_SIDE>(*first + column);
             for (row, part) in tile.iter_mut().enumerate() {
                 let x = [product.x.read(row, &mut scratch)];
-                let [values] = Dots::<W, BYTES, 1, SIDE_BY_SIDE>::new(x, weights, way).run(s);
+                let [values] = Dots::<W, BYTES, 1, SIDE_BY_SIDE>::new(x, weights, Some(way)).run(s);
                 put(part, column, &values);
             }
         }
@@ -187,14 +188,14 @@ impl<W: Stored<BYTES>, const BYTES: usize> Kernel for Stream<'_, '_, '_, W, BYTE
 /// The product of activations and weights, which are decoded to f32 first.
 pub fn decoded<'a>(product: &'a Product<'a>) -> Plan<'a> {
     let k = product.k;
-    let fill = move |first: usize, tile: &mut [&mut [f32]]| {
+    let fill = move |Piece { first, tile, .. }: &mut Piece<'_>| {
         let columns = tile.first().map_or(0, |part| part.len());
         WEIGHTS.with_borrow_mut(|weights| {
             for column in (0..columns).step_by(DECODED) {
                 let here = DECODED.min(columns - column);
                 weights.resize(DECODED * k, 0.0);
                 for (row, to) in
-                    (first + column..first + column + here).zip(weights.chunks_exact_mut(k.max(1)))
+                    (*first + column..*first + column + here).zip(weights.chunks_exact_mut(k.max(1)))
                 {
                     let weight = product.weight;
                     product.threads.compute(Decode { dtype: weight.dtype(), bytes: weight.bytes(row), to });

@@ -4,10 +4,11 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 
 use super::super::simd::{Kernel, Rows16, Simd};
-use super::super::trail::{self, Way};
+use super::super::trail::Way;
 use super::activations::Rounded;
 use super::format::{Format, ROWS};
 use super::panel::{Panel, Unpack};
+use super::pieces::Piece;
 use super::run::Operation;
 use super::shelf::Shelf;
 use super::single::Products;
@@ -29,15 +30,16 @@ pub fn packed<'a, F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>
 ) -> Plan<'a> {
     let x = shelf.rounded::<F::Operation>(product);
     if product.m <= FEW {
-        let fill = move |first: usize, tile: &mut [&mut [f32]]| {
-            let kernel = Few::<F, BYTES, RUNS> { product, x: &x, first, tile, format: PhantomData };
+        let fill = move |piece: &mut Piece<'_>| {
+            let way = product.way(piece);
+            let kernel = Few::<F, BYTES, RUNS> { product, x: &x, piece, way, format: PhantomData };
             product.threads.compute(kernel);
         };
         return Plan { unit: ROWS, fill: Box::new(fill) };
     }
-    let fill = move |first: usize, tile: &mut [&mut [f32]]| {
+    let fill = move |piece: &mut Piece<'_>| {
         UNPACKED.with_borrow_mut(|panels| {
-            let kernel = Many::<F, BYTES, RUNS> { product, x: &x, first, tile, panels, format: PhantomData };
+            let kernel = Many::<F, BYTES, RUNS> { product, x: &x, piece, panels, format: PhantomData };
             product.threads.compute(kernel);
         });
     };
@@ -48,8 +50,8 @@ pub fn packed<'a, F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>
 struct Few<'a, 'b, 'c, F, const BYTES: usize, const RUNS: usize> {
     product: &'a Product<'a>,
     x: &'a Rounded<'a>,
-    first: usize,
-    tile: &'b mut [&'c mut [f32]],
+    piece: &'b mut Piece<'c>,
+    way: Way,
     format: PhantomData<F>,
 }
 
@@ -60,19 +62,19 @@ impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let columns = self.tile.first().map_or(0, |part| part.len());
-        let way = trail::enter(self.product.stretch(self.first, columns));
+        let Piece { first, tile, .. } = self.piece;
+        let columns = tile.first().map_or(0, |part| part.len());
         let mut padded = Vec::new();
         for column in (0..columns).step_by(ROWS) {
-            let Some(rows) = self.product.sixteen(self.first + column, &mut padded) else { return };
+            let Some(rows) = self.product.sixteen(*first + column, &mut padded) else { return };
             let mut row = 0;
-            let (pairs, rest) = self.tile.as_chunks_mut::<2>();
+            let (pairs, rest) = tile.as_chunks_mut::<2>();
             for parts in pairs {
-                multiply::<S, F, BYTES, RUNS, 2>(s, self.x, row, rows, way, column, parts);
+                multiply::<S, F, BYTES, RUNS, 2>(s, self.x, row, rows, self.way, column, parts);
                 row += 2;
             }
             for part in rest.as_chunks_mut::<1>().0 {
-                multiply::<S, F, BYTES, RUNS, 1>(s, self.x, row, rows, way, column, part);
+                multiply::<S, F, BYTES, RUNS, 1>(s, self.x, row, rows, self.way, column, part);
                 row += 1;
             }
         }
@@ -101,8 +103,7 @@ fn multiply<S: Simd, F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usi
 struct Many<'a, 'b, 'c, F, const BYTES: usize, const RUNS: usize> {
     product: &'a Product<'a>,
     x: &'a Rounded<'a>,
-    first: usize,
-    tile: &'b mut [&'c mut [f32]],
+    piece: &'b mut Piece<'c>,
     panels: &'a mut [Panel; PANELS],
     format: PhantomData<F>,
 }
@@ -114,19 +115,20 @@ impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let columns = self.tile.first().map_or(0, |part| part.len());
+        let Piece { first, tile, .. } = self.piece;
+        let columns = tile.first().map_or(0, |part| part.len());
         let mut padded = Vec::new();
         for column in (0..columns).step_by(ROWS * PANELS) {
             for (p, to) in self.panels.iter_mut().enumerate() {
-                let first = (self.first + column + p * ROWS).min(self.product.n - 1);
+                let first = (*first + column + p * ROWS).min(self.product.n - 1);
                 let Some(rows) = self.product.sixteen(first, &mut padded) else { return };
                 s.run(Unpack::<F, BYTES, RUNS> { rows, to, format: PhantomData });
             }
             let panels = [&self.panels[0], &self.panels[1]];
             if S::SPACIOUS {
-                pass_over::<S, F::Operation, 6>(s, self.x, panels, column, self.tile);
+                pass_over::<S, F::Operation, 6>(s, self.x, panels, column, tile);
             } else {
-                pass_over::<S, F::Operation, 2>(s, self.x, panels, column, self.tile);
+                pass_over::<S, F::Operation, 2>(s, self.x, panels, column, tile);
             }
         }
     }

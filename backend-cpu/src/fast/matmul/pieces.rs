@@ -12,6 +12,8 @@ pub struct Piece<'a> {
     pub first: usize,
     /// Of each row, these columns.
     pub tile: Vec<&'a mut [f32]>,
+    /// Whether its thread has no neighbour of it to do afterwards.
+    pub last: bool,
 }
 
 /// Columns of an output that are not yet cut.
@@ -24,7 +26,7 @@ pub struct Columns<'a> {
 impl<'a> Columns<'a> {
     /// The columns of product number `product`, to be cut every `step`; `rows` are of one length.
     pub fn new(product: usize, rows: Vec<&'a mut [f32]>, step: usize) -> Self {
-        Columns { piece: Piece { product, first: 0, tile: rows }, step: step.max(1) }
+        Columns { piece: Piece { product, first: 0, tile: rows, last: true }, step: step.max(1) }
     }
 
     /// Pieces that are left.
@@ -34,14 +36,14 @@ impl<'a> Columns<'a> {
 
     /// Cuts off the first `count` pieces, in one.
     fn cut(&mut self, count: usize) -> Piece<'a> {
-        let Piece { product, first, tile } = &mut self.piece;
+        let Piece { product, first, tile, .. } = &mut self.piece;
         let at = tile.first().map_or(0, |row| row.len().min(count * self.step));
         let cut = tile.iter_mut().map(|row| {
             let (cut, rest) = std::mem::take(row).split_at_mut(at);
             *row = rest;
             cut
         });
-        let cut = Piece { product: *product, first: *first, tile: cut.collect() };
+        let cut = Piece { product: *product, first: *first, tile: cut.collect(), last: true };
         *first += at;
         cut
     }
@@ -57,7 +59,7 @@ impl<'a> Iterator for Pieces<'a> {
     fn next(&mut self) -> Option<Piece<'a>> {
         let columns = self.0.front_mut()?;
         if columns.count() > 1 {
-            return Some(columns.cut(1));
+            return Some(Piece { last: false, ..columns.cut(1) });
         }
         self.0.pop_front().map(|columns| columns.piece)
     }
@@ -132,7 +134,7 @@ mod tests {
             for piece in share(outputs, threads).into_iter().flatten() {
                 piece.tile.into_iter().flatten().for_each(|value| *value += 1.0);
             }
-            assert!(a.iter().chain(&b).all(|&value| value == 1.0), "{threads} threads");
+            assert!(a.iter().chain(&b).all(|value| value.to_bits() == 1f32.to_bits()), "{threads} threads");
         }
     }
 }
