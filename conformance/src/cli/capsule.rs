@@ -7,9 +7,8 @@ use clap::Subcommand;
 use conformance::backends::on_backend;
 use conformance::capsule::{self, Capsule, Stored};
 use conformance::place::Where;
-use conformance::provenance::{self, ModelId};
+use conformance::provenance;
 use conformance::reduce;
-use conformance::run::Run;
 use conformance::take::{Take, Taken};
 
 use super::model::ModelArgs;
@@ -79,16 +78,9 @@ impl CapsuleCommand {
 impl Save {
     fn run(&self) -> Result<End, Trouble> {
         let file = self.model.file.open()?;
-        let path = &self.model.file.model;
-        let id = ModelId::of(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
-        let run = Run {
-            gguf: &file.gguf,
-            config: &file.config,
-            prompt: &file.prompt(&self.prompt)?,
-            tokens: self.n as usize,
-            chunk: self.model.chunk_or(CHUNK),
-            kv: self.model.kv,
-        };
+        let id = self.model.id()?;
+        let prompt = file.prompt(&self.prompt)?;
+        let run = self.model.to_run(&file, &prompt, self.n, CHUNK);
         let take = Take { run, model: &id, backend: &self.model.backend, place: &self.at };
         match on_backend(&self.model.backend, &self.model.settings(), take)?? {
             Taken::Nowhere { layers, points } => {

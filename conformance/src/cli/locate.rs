@@ -8,8 +8,6 @@ use conformance::backends::{Job, on_backend};
 use conformance::locate::inside::{Inside, tell};
 use conformance::locate::outside::{Told, listen};
 use conformance::locate::{Culprit, Event, Fault, Located};
-use conformance::provenance::ModelId;
-use conformance::run::Run;
 use conformance::{file, report};
 use kernels::Backend;
 
@@ -139,16 +137,9 @@ impl Locate {
 
     fn go_inside(&self, mode: Mode) -> Result<End, Trouble> {
         let file = self.model.file.open()?;
-        let path = &self.model.file.model;
-        let id = ModelId::of(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
-        let run = Run {
-            gguf: &file.gguf,
-            config: &file.config,
-            prompt: &file.prompt(&self.prompt)?,
-            tokens: self.n as usize,
-            chunk: self.model.chunk_or(CHUNK),
-            kv: self.model.kv,
-        };
+        let id = self.model.id()?;
+        let prompt = file.prompt(&self.prompt)?;
+        let run = self.model.to_run(&file, &prompt, self.n, CHUNK);
         let inside = Inside {
             run,
             model: &id,

@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 
 use conformance::backends::Settings;
+use conformance::provenance::ModelId;
+use conformance::run::Run;
 use engine::chat::ChatError;
 use engine::config::{ConfigError, ModelConfig};
 use engine::generate::GenerateError;
@@ -155,6 +157,18 @@ impl ModelArgs {
         }
         let cache = model.cache(KvConfig { dtype: self.kv, seqs: 1, slots })?;
         Ok((model, cache))
+    }
+
+    /// What the model is known by in reports and capsules.
+    pub fn id(&self) -> Result<ModelId, Trouble> {
+        let path = &self.file.model;
+        ModelId::of(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
+    }
+
+    /// The run of `prompt` and `tokens` tokens after it, `chunk` rows at a time unless given.
+    pub fn to_run<'a>(&self, file: &'a ModelFile, prompt: &'a [u32], tokens: u32, chunk: usize) -> Run<'a> {
+        let (gguf, config, chunk) = (&file.gguf, &file.config, self.chunk_or(chunk));
+        Run { gguf, config, prompt, tokens: tokens as usize, chunk, kv: self.kv }
     }
 
     /// Rows of a pass, `default` unless given.
