@@ -2,6 +2,7 @@
 //!
 //! A task is a few rows of one sequence and the query heads that share a cached head. It goes over the keys and then over the values in
 //! blocks of slots, each decoded once for all its queries. No more is kept of the scores than those of a task.
+//! Where there are many queries the keys are laid side by side ([`Sixteen`]).
 //!
 //! A query's result is formed by one sequence of roundings whatever else is in its task: a score in eight lanes over the head,
 //! the sum of the weights in eight lanes over the slots it sees, each column of the result slot after slot.
@@ -14,8 +15,9 @@ use kernels::ops::Attention;
 
 use super::blocks::decode_by_vectors;
 use super::exp::exp_of_negative;
-use super::rows::{Rows, Slots, floats_mut, rows_mut};
-use super::simd::{Kernel, LINE, Simd, WIDTH, prefetch};
+use super::rows::{Rows, Slots, floats_mut, put, rows_mut};
+use super::simd::{Kernel, LINE, Rows16, Simd, WIDTH, prefetch};
+use super::sixteen::{self, Sixteen};
 use super::{Threads, round};
 use crate::HostBuffer;
 
@@ -124,6 +126,9 @@ impl<'a> Query<'a> {
     }
 }
 
+/// Queries of a task from which on it pays to lay the keys side by side.
+const MANY: usize = 8;
+
 /// Memory of a task, kept by its thread. Rows are padded with zeros to whole vectors.
 #[derive(Default)]
 struct Scratch {
@@ -131,6 +136,8 @@ struct Scratch {
     queries: Vec<f32>,
     /// Keys or values of a block of slots, `[slots, width]`.
     block: Vec<f32>,
+    /// Keys of a block.
+    sixteens: [Sixteen; BLOCK / sixteen::ROWS],
     /// Scores and then weights, `[queries, slots]`.
     scores: Vec<f32>,
     /// Sums of weighted values, `[queries, width]`.
@@ -154,8 +161,8 @@ impl Kernel for Task<'_, '_> {
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
         let Task { cache, q, mut queries, scratch } = self;
-        let Scratch { queries: padded, block, scores, sums } = scratch;
-        let width = cache.head_dim.next_multiple_of(WIDTH);
+        let Scratch { queries: padded, block, sixteens, scores, sums } = scratch;
+        let width = padded_width(cache.head_dim);
         let seen = queries.iter().map(|query| query.seen.start).min().unwrap_or(0)
             ..queries.iter().map(|query| query.seen.end).max().unwrap_or(0);
         let blocks = seen.clone().step_by(BLOCK).map(|first| first..seen.end.min(first + BLOCK));
@@ -179,8 +186,15 @@ impl Kernel for Task<'_, '_> {
             }
             decode(s, cache.keys.dtype(), keys, slots.clone(), cache.head_dim, block);
             let at = slots.start - seen.start;
-            for (pair, scores) in padded.chunks(2 * width).zip(scores.chunks_mut(2 * seen.len())) {
-                score_block(s, pair, block, width, scores, seen.len(), at);
+            if S::SPACIOUS && queries.len() >= MANY {
+                let sixteens = side_by_side(s, block, width, slots.len(), sixteens);
+                for (some, scores) in padded.chunks(3 * width).zip(scores.chunks_mut(3 * seen.len())) {
+                    score_sixteens(s, some, sixteens, width, scores, seen.len(), at..at + slots.len());
+                }
+            } else {
+                for (pair, scores) in padded.chunks(2 * width).zip(scores.chunks_mut(2 * seen.len())) {
+                    score_block(s, pair, block, width, scores, seen.len(), at);
+                }
             }
         }
         let own = |query: &Query<'_>| query.seen.start - seen.start..query.seen.end - seen.start;
@@ -194,15 +208,11 @@ impl Kernel for Task<'_, '_> {
         for slots in blocks {
             ask_for(values, slots.end..seen.end.min(slots.end + BLOCK));
             decode(s, cache.values.dtype(), values, slots.clone(), cache.head_dim, block);
-            for ((query, weights), sums) in
-                queries.iter().zip(scores.chunks_exact(seen.len())).zip(sums.chunks_exact_mut(width))
-            {
-                let here = query.seen.start.max(slots.start)..query.seen.end.min(slots.end).max(slots.start);
-                let Some(values) = block.get((here.start - slots.start) * width..) else { continue };
-                let Some(weights) = weights.get(here.start - seen.start..here.end - seen.start) else {
-                    continue;
-                };
-                add_values(s, weights, values, sums);
+            let block = Values { slots, rows: block, width, seen: seen.clone() };
+            if S::SPACIOUS {
+                block.add_to_all::<S, 6>(s, &queries, scores, sums);
+            } else {
+                block.add_to_all::<S, 2>(s, &queries, scores, sums);
             }
         }
         for ((query, total), sums) in queries.iter_mut().zip(totals).zip(sums.chunks_exact(width)) {
@@ -233,12 +243,57 @@ fn decode<S: Simd>(
     head_dim: usize,
     to: &mut Vec<f32>,
 ) {
-    let width = head_dim.next_multiple_of(WIDTH);
+    let width = padded_width(head_dim);
     to.resize(slots.len() * width, 0.0);
     for (slot, to) in slots.zip(to.chunks_exact_mut(width)) {
         let (to, padding) = to.split_at_mut(head_dim);
         decode_by_vectors(s, dtype, rows.bytes(slot), to);
         padding.fill(0.0);
+    }
+}
+
+/// Floats of a row with its padding.
+const fn padded_width(head_dim: usize) -> usize {
+    head_dim.next_multiple_of(sixteen::ROWS)
+}
+
+/// Lays the keys of a block side by side.
+#[inline(always)]
+fn side_by_side<'a, S: Simd>(
+    s: S,
+    block: &mut Vec<f32>,
+    width: usize,
+    count: usize,
+    to: &'a mut [Sixteen],
+) -> &'a [Sixteen] {
+    let sixteens = count.div_ceil(sixteen::ROWS);
+    block.resize(sixteens * sixteen::ROWS * width, 0.0);
+    for (keys, to) in block.chunks_exact(sixteen::ROWS * width).zip(&mut *to) {
+        if let Some(keys) = Rows16::new(bytemuck::cast_slice(keys), 4 * width, 4 * width) {
+            to.fill(s, keys);
+        }
+    }
+    &to[..sixteens]
+}
+
+/// Scores of up to three queries with the keys of a block, to the columns `at` of `scores`, which has `columns` for each query.
+#[inline(always)]
+fn score_sixteens<S: Simd>(
+    s: S,
+    queries: &[f32],
+    keys: &[Sixteen],
+    width: usize,
+    scores: &mut [f32],
+    columns: usize,
+    at: Range<usize>,
+) {
+    let query = |q: usize| &queries[(q * width).min(queries.len() - width)..][..width];
+    let queries = [query(0), query(1), query(2)];
+    for (first, keys) in at.clone().step_by(sixteen::ROWS).zip(keys) {
+        let values = keys.products(s, queries);
+        for (scores, values) in scores.chunks_exact_mut(columns).zip(&values) {
+            put(&mut scores[..at.end], first, values);
+        }
     }
 }
 
@@ -295,7 +350,7 @@ fn weigh<S: Simd>(s: S, scores: &mut [f32], scale: f32, softcap: Option<f32>) ->
             Some(cap) => soften(*score, scale, cap),
         };
     }
-    let max = scores.iter().fold(f32::NEG_INFINITY, |max, &score| if score > max { score } else { max });
+    let max = largest(s, scores);
     let mut total = s.splat(0.0);
     let (full, tail) = scores.as_chunks_mut::<WIDTH>();
     for eight in full {
@@ -314,46 +369,158 @@ fn weigh<S: Simd>(s: S, scores: &mut [f32], scale: f32, softcap: Option<f32>) ->
     s.total(total)
 }
 
-/// Vectors of a result that are summed side by side.
-const SIDE_BY_SIDE: usize = 8;
-
-/// Adds the rows of `values`, weighted, to `sums`, which is as wide as they are.
+/// The largest of `x` that is a number.
 #[inline(always)]
-fn add_values<S: Simd>(s: S, weights: &[f32], values: &[f32], sums: &mut [f32]) {
-    let width = sums.len();
-    let (parts, rest) = sums.as_chunks_mut::<WIDTH>().0.as_chunks_mut::<SIDE_BY_SIDE>();
-    for (i, part) in parts.iter_mut().enumerate() {
-        add_part(s, weights, values, width, i * SIDE_BY_SIDE, part);
+fn largest<S: Simd>(s: S, x: &[f32]) -> f32 {
+    let (eights, tail) = x.as_chunks::<WIDTH>();
+    let mut max = s.splat(f32::NEG_INFINITY);
+    for eight in eights {
+        max = s.max(s.load(eight), max);
     }
-    let first = parts.len() * SIDE_BY_SIDE;
-    for (i, part) in rest.as_chunks_mut::<1>().0.iter_mut().enumerate() {
-        add_part(s, weights, values, width, first + i, part);
+    tail.iter().fold(s.peak(max), |max, &x| if x > max { x } else { max })
+}
+
+/// The values of a block of slots.
+struct Values<'a> {
+    slots: Range<usize>,
+    /// `[slots, width]`.
+    rows: &'a [f32],
+    width: usize,
+    /// The slots that the columns of the weights belong to.
+    seen: Range<usize>,
+}
+
+impl Values<'_> {
+    /// Adds them, weighted, to the sums of all queries, `R` at a time.
+    #[inline(always)]
+    fn add_to_all<S: Simd, const R: usize>(
+        &self,
+        s: S,
+        queries: &[Query<'_>],
+        weights: &[f32],
+        sums: &mut [f32],
+    ) {
+        let (full, rest) = queries.as_chunks::<R>();
+        let (weights_of_full, weights) = weights.split_at(full.len() * R * self.seen.len());
+        let (sums_of_full, sums) = sums.split_at_mut(full.len() * R * self.width);
+        let chunks = weights_of_full.chunks_exact(R * self.seen.len());
+        for ((queries, weights), sums) in
+            full.iter().zip(chunks).zip(sums_of_full.chunks_exact_mut(R * self.width))
+        {
+            self.add_to::<S, R>(s, queries, weights, sums);
+        }
+        let chunks = weights.chunks_exact(self.seen.len());
+        for ((query, weights), sums) in
+            rest.as_chunks::<1>().0.iter().zip(chunks).zip(sums.chunks_exact_mut(self.width))
+        {
+            self.add_to::<S, 1>(s, query, weights, sums);
+        }
+    }
+
+    /// Adds them to the sums of a few queries: together where all see a slot, else one by one, slot after slot either way.
+    #[inline(always)]
+    fn add_to<S: Simd, const R: usize>(
+        &self,
+        s: S,
+        queries: &[Query<'_>; R],
+        weights: &[f32],
+        sums: &mut [f32],
+    ) {
+        let clip = |slot: usize| slot.clamp(self.slots.start, self.slots.end);
+        let own = queries.each_ref().map(|query| clip(query.seen.start)..clip(query.seen.end));
+        let first = own.iter().map(|own| own.start).max().unwrap_or(0);
+        let end = own.iter().map(|own| own.end).min().unwrap_or(0);
+        for (r, own) in own.iter().enumerate() {
+            self.add(
+                s,
+                own.start..first.min(own.end),
+                [self.weights(weights, r)],
+                &mut sums[r * self.width..],
+            );
+        }
+        if first < end {
+            self.add(s, first..end, std::array::from_fn::<_, R, _>(|r| self.weights(weights, r)), sums);
+        }
+        for (r, own) in own.iter().enumerate() {
+            let rest = end.max(first.min(own.end))..own.end;
+            self.add(s, rest, [self.weights(weights, r)], &mut sums[r * self.width..]);
+        }
+    }
+
+    /// The weights of query `r` of some.
+    fn weights<'w>(&self, weights: &'w [f32], r: usize) -> &'w [f32] {
+        &weights[r * self.seen.len()..][..self.seen.len()]
+    }
+
+    /// Adds those in `slots` to the sums of `R` queries.
+    #[inline(always)]
+    fn add<S: Simd, const R: usize>(
+        &self,
+        s: S,
+        slots: Range<usize>,
+        weights: [&[f32]; R],
+        sums: &mut [f32],
+    ) {
+        if slots.is_empty() {
+            return;
+        }
+        let rows = &self.rows[(slots.start - self.slots.start) * self.width..];
+        let weights =
+            weights.map(|weights| &weights[slots.start - self.seen.start..slots.end - self.seen.start]);
+        let vectors = self.width / sixteen::ROWS;
+        let at_once = if S::SPACIOUS { 4 } else { 2 };
+        let mut first = 0;
+        while first + at_once <= vectors {
+            if S::SPACIOUS {
+                add_part::<S, R, 4>(s, weights, rows, self.width, first, sums);
+            } else {
+                add_part::<S, R, 2>(s, weights, rows, self.width, first, sums);
+            }
+            first += at_once;
+        }
+        for first in first..vectors {
+            add_part::<S, R, 1>(s, weights, rows, self.width, first, sums);
+        }
     }
 }
 
-/// The same for `N` vectors of each row, from vector `first` on.
+/// Adds `N` vectors of each row, from vector `first` on, to the sums of `R` queries.
 #[inline(always)]
-fn add_part<S: Simd, const N: usize>(
+fn add_part<S: Simd, const R: usize, const N: usize>(
     s: S,
-    weights: &[f32],
-    values: &[f32],
+    weights: [&[f32]; R],
+    rows: &[f32],
     width: usize,
     first: usize,
-    sums: &mut [[f32; WIDTH]; N],
+    sums: &mut [f32],
 ) {
-    let mut registers = [s.splat(0.0); N];
-    for (register, sum) in registers.iter_mut().zip(&*sums) {
-        *register = s.load(sum);
-    }
-    for (weight, row) in weights.iter().zip(values.chunks_exact(width)) {
-        let weight = s.splat(*weight);
-        let row = &row.as_chunks::<WIDTH>().0[first..first + N];
-        for (sum, value) in registers.iter_mut().zip(row) {
-            *sum = s.mul_add(weight, s.load(value), *sum);
+    let count = weights[0].len();
+    let weights = weights.map(|weights| &weights[..count]);
+    let mut registers = [[s.splat16(0.0); N]; R];
+    for (registers, sums) in registers.iter_mut().zip(sums.chunks(width)) {
+        let sums = &sums.as_chunks().0[first..first + N];
+        for (register, sum) in registers.iter_mut().zip(sums) {
+            *register = s.load16(sum);
         }
     }
-    for (sum, register) in sums.iter_mut().zip(registers) {
-        *sum = s.array(register);
+    for (i, row) in rows.chunks_exact(width).take(count).enumerate() {
+        let row = &row.as_chunks().0[first..first + N];
+        let mut values = [s.splat16(0.0); N];
+        for (value, from) in values.iter_mut().zip(row) {
+            *value = s.load16(from);
+        }
+        for (registers, weights) in registers.iter_mut().zip(weights) {
+            let weight = s.splat16(weights[i]);
+            for (register, value) in registers.iter_mut().zip(values) {
+                *register = s.mul_add16(weight, value, *register);
+            }
+        }
+    }
+    for (registers, sums) in registers.iter().zip(sums.chunks_mut(width)) {
+        let sums = &mut sums.as_chunks_mut().0[first..first + N];
+        for (sum, register) in sums.iter_mut().zip(registers) {
+            *sum = s.array16(*register);
+        }
     }
 }
 

@@ -59,7 +59,8 @@ pub fn together(threads: &Threads, ops: Vec<Matmul<'_, HostBuffer>>) {
     let outputs = ops.into_iter().enumerate().map(|(nth, op)| {
         let product = &products[nth];
         let own = pieces.saturating_mul(product.work()).div_ceil(work.max(1)).max(1);
-        let columns = product.n.div_ceil(own).next_multiple_of(plans[nth].unit);
+        let unit = plans[nth].unit;
+        let columns = (product.n / own / unit).max(1) * unit;
         Columns::new(nth, rows_mut(op.out).into_iter().map(floats_mut).collect(), columns)
     });
     threads.share_out(
@@ -174,12 +175,5 @@ impl<'a> Product<'a> {
     /// `N` rows of weights from column `first` of the output on, the last one again where there are fewer.
     fn weights<const N: usize>(&self, first: usize) -> [&'a [u8]; N] {
         std::array::from_fn(|i| self.weight.bytes((first + i).min(self.n - 1)))
-    }
-}
-
-/// Puts `values` at `at` of `part`, as far as it goes.
-fn put(part: &mut [f32], at: usize, values: &[f32]) {
-    for (to, value) in part[at..].iter_mut().zip(values) {
-        *to = *value;
     }
 }

@@ -35,6 +35,7 @@ mod rows;
 mod scale;
 mod silu_mul;
 mod simd;
+mod sixteen;
 mod softmax;
 mod sums;
 mod threads;

@@ -23,14 +23,15 @@ const LOOKS: usize = 1 << 13;
 /// Looks before a thread that waits lets others run.
 const LOOKS_BEFORE_YIELD: usize = 1 << 10;
 
+/// Number that no job has: the threads should end.
+const ENDED: u64 = u64::MAX;
+
 /// What is to be done, given the number of the thread: 0 for the caller's.
 type Job = &'static (dyn Fn(usize) + Sync);
 
 /// What the caller and the threads share.
 struct Shared {
     current: Current,
-    /// Set where the threads should end.
-    ended: AtomicBool,
     /// Whether each thread sleeps, or is about to.
     asleep: Vec<AtomicBool>,
     /// What a thread does between two looks for a job: something short.
@@ -41,7 +42,7 @@ struct Shared {
 #[derive(Default)]
 #[repr(align(64))]
 struct Current {
-    /// Number of the current job; 0 before the first.
+    /// Number of the current job; 0 before the first, [`ENDED`] after the last.
     number: AtomicU64,
     /// The current job while it is open.
     job: Mutex<Option<Job>>,
@@ -72,7 +73,6 @@ impl Pool {
         let helpers = count.saturating_sub(1);
         let shared = Arc::new(Shared {
             current: Current::default(),
-            ended: AtomicBool::new(false),
             asleep: (0..helpers).map(|_| AtomicBool::new(false)).collect(),
             meanwhile,
         });
@@ -133,8 +133,7 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.shared.ended.store(true, Ordering::Relaxed);
-        self.shared.current.number.fetch_add(1, Ordering::SeqCst);
+        self.shared.current.number.store(ENDED, Ordering::SeqCst);
         self.wake();
         for thread in self.threads.drain(..) {
             // A thread catches the panics of jobs, so it has none of its own to tell.
@@ -165,10 +164,10 @@ impl Shared {
         let mut done = 0;
         loop {
             self.wait_for_another(index, done);
-            if self.ended.load(Ordering::Relaxed) {
+            let (number, job) = self.begin();
+            if number == ENDED {
                 return;
             }
-            let (number, job) = self.begin();
             done = number;
             if let Some(job) = job {
                 if catch_unwind(AssertUnwindSafe(|| job(index + 1))).is_err() {
@@ -281,6 +280,14 @@ mod tests {
             done.fetch_add(1, Ordering::Relaxed);
         });
         assert!((1..=3).contains(&done.into_inner()));
+    }
+
+    #[test]
+    fn threads_end_whatever_they_are_about_to_do() {
+        for _ in 0..2000 {
+            let pool = Pool::new(3, || {}).unwrap();
+            pool.run(&|_| {});
+        }
     }
 
     #[test]

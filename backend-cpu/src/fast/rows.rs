@@ -85,6 +85,22 @@ impl<'a> Rows<'a> {
     }
 }
 
+/// `count` rows from number 0 on: where they lie if they are f32 already, or else decoded to `memory`.
+pub fn floats<'s>(rows: &'s Rows<'_>, count: usize, memory: &'s mut Vec<f32>) -> Vec<&'s [f32]> {
+    let in_place = |nth| bytemuck::try_cast_slice(rows.bytes(nth)).ok();
+    if rows.dtype() == DType::F32
+        && let Some(floats) = (0..count).map(in_place).collect()
+    {
+        return floats;
+    }
+    let len = rows.layout.shape().last().copied().unwrap_or(1);
+    memory.resize(count * len, 0.0);
+    for (nth, to) in memory.chunks_exact_mut(len.max(1)).enumerate() {
+        decode_row(rows.dtype(), rows.bytes(nth), to);
+    }
+    (0..count).map(|nth| &memory[nth * len..][..len]).collect()
+}
+
 /// The rows of one head at every slot of a sequence.
 #[derive(Clone, Copy)]
 pub struct Slots<'a> {
@@ -131,6 +147,29 @@ pub fn row_bytes(layout: &Layout) -> usize {
 /// The values of a row to write. Memory that is written is the backend's own and aligned for every type.
 pub fn floats_mut(row: &mut [u8]) -> &mut [f32] {
     bytemuck::cast_slice_mut(row)
+}
+
+/// `N` rows: the last one stands in for those beyond it.
+#[inline(always)]
+pub fn filled_up<T: Copy, const N: usize>(rows: &[T]) -> [T; N] {
+    std::array::from_fn(|i| rows[i.min(rows.len() - 1)])
+}
+
+/// Puts `values` at `at` of `part`, as far as it goes.
+#[inline(always)]
+pub fn put<const N: usize>(part: &mut [f32], at: usize, values: &[f32; N]) {
+    let Some(to) = part.get_mut(at..) else { return };
+    match to.first_chunk_mut() {
+        Some(to) => *to = *values,
+        None => put_some(to, values),
+    }
+}
+
+/// Puts as many of `values` as there is room for. Apart, so that all of them are put by one instruction.
+#[cold]
+#[inline(never)]
+fn put_some(to: &mut [f32], values: &[f32]) {
+    to.copy_from_slice(&values[..to.len()]);
 }
 
 /// Index of row number `nth`, the innermost dimension at 0.

@@ -3,14 +3,13 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-use kernels::DType;
-
 use super::super::blocks::decode_by_vectors;
-use super::super::rows::Rows;
-use super::super::simd::{Kernel, LINE, Simd, WIDTH, prefetch};
+use super::super::rows::{filled_up, floats, put};
+use super::super::simd::{Kernel, LINE, Rows16, Simd, WIDTH, prefetch};
+use super::super::sixteen::{ROWS, Sixteen};
 use super::super::trail::Way;
 use super::pieces::Piece;
-use super::{Plan, Product, put};
+use super::{Plan, Product};
 
 /// Weight formats that are multiplied as they lie in memory, eight in `BYTES` bytes.
 pub trait Stored<const BYTES: usize> {
@@ -138,12 +137,12 @@ const MANY: usize = 3;
 /// Rows of weights that are multiplied side by side with one row of activations.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Rows of weights that are decoded at a time: they stay near while the activations pass by. A multiple of the columns of a tile.
-const DECODED: usize = 24;
+/// Times sixteen rows of weights that are decoded before the activations pass by.
+const PANELS: usize = 2;
 
 thread_local! {
-    /// Rows of weights that this thread has decoded, one after the other.
-    static WEIGHTS: RefCell<Vec<f32>> = const { RefCell::new(Vec::new()) };
+    /// Weights that this thread has decoded: they stay near while the activations pass by.
+    static DECODED: RefCell<Decoded> = RefCell::default();
 }
 
 /// The product of activations and weights that are stored as `W`.
@@ -185,82 +184,101 @@ impl<W: Stored<BYTES>, const BYTES: usize> Kernel for Stream<'_, '_, '_, W, BYTE
     }
 }
 
-/// The product of activations and weights, which are decoded to f32 first.
+/// The product of activations and weights, which are decoded to f32 first, sixteen rows at a time.
 pub fn decoded<'a>(product: &'a Product<'a>) -> Plan<'a> {
-    let k = product.k;
-    let fill = move |Piece { first, tile, .. }: &mut Piece<'_>| {
-        let columns = tile.first().map_or(0, |part| part.len());
-        WEIGHTS.with_borrow_mut(|weights| {
-            for column in (0..columns).step_by(DECODED) {
-                let here = DECODED.min(columns - column);
-                weights.resize(DECODED * k, 0.0);
-                for (row, to) in
-                    (*first + column..*first + column + here).zip(weights.chunks_exact_mut(k.max(1)))
-                {
-                    let weight = product.weight;
-                    product.threads.compute(Decode { dtype: weight.dtype(), bytes: weight.bytes(row), to });
-                }
-                let mut tile: Vec<_> = tile.iter_mut().map(|part| &mut part[column..column + here]).collect();
-                product.threads.compute(Multiply { x: &product.x, k, weights, tile: &mut tile });
-            }
-        });
+    let fill = move |piece: &mut Piece<'_>| {
+        DECODED.with_borrow_mut(|decoded| product.threads.compute(Decode { product, piece, decoded }));
     };
-    Plan { unit: DECODED, fill: Box::new(fill) }
+    Plan { unit: ROWS * PANELS, fill: Box::new(fill) }
 }
 
-/// Fills a tile, given the rows of weights of its columns.
-struct Multiply<'a, 'b, 'c> {
-    x: &'a Rows<'a>,
-    k: usize,
-    weights: &'a [f32],
-    tile: &'b mut [&'c mut [f32]],
+/// Memory for weights and activations.
+#[derive(Default)]
+struct Decoded {
+    /// Sixteen rows of weights, one after the other.
+    rows: Vec<f32>,
+    /// Sixteen rows each, side by side.
+    panels: [Sixteen; PANELS],
+    /// Activations.
+    x: Vec<f32>,
 }
 
-impl Kernel for Multiply<'_, '_, '_> {
+/// Fills columns from `first` on, from decoded weights.
+struct Decode<'a, 'b, 'c> {
+    product: &'a Product<'a>,
+    piece: &'b mut Piece<'c>,
+    decoded: &'b mut Decoded,
+}
+
+impl Kernel for Decode<'_, '_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        // As many sums as there are registers for.
-        if S::SPACIOUS { self.by_tiles::<S, 4, 6>(s) } else { self.by_tiles::<S, 3, 4>(s) }
-    }
-}
-
-impl Multiply<'_, '_, '_> {
-    /// By tiles of `R` rows of activations and `C` rows of weights.
-    #[inline(always)]
-    fn by_tiles<S: Simd, const R: usize, const C: usize>(self, s: S) {
-        let Multiply { x, k, weights, tile } = self;
-        let last = tile.len() - 1;
-        let mut scratch = [const { Vec::new() }; R];
-        for row in (0..tile.len()).step_by(R) {
-            let mut rows = (row..).map(|row| row.min(last));
-            let x = scratch.each_mut().map(|scratch| x.read(rows.next().unwrap_or(last), scratch));
-            let columns = tile[row].len();
-            for column in (0..columns).step_by(C) {
-                let at = |c: usize| (column + c).min(columns - 1) * k;
-                let weights = std::array::from_fn(|c| bytemuck::cast_slice(&weights[at(c)..at(c) + k]));
-                let values = s.run(Dots::<Single, 32, R, C>::new(x, weights, None));
-                for (part, values) in tile[row..].iter_mut().zip(&values) {
-                    put(part, column, values);
+        let Decode { product: &Product { x, weight, k, .. }, piece: Piece { first, tile, .. }, decoded } =
+            self;
+        let Decoded { rows, panels, x: memory } = decoded;
+        let x = floats(&x, tile.len(), memory);
+        rows.resize(ROWS * k, 0.0);
+        let columns = tile.first().map_or(0, |part| part.len());
+        for column in (0..columns).step_by(ROWS) {
+            let here = ROWS.min(columns - column);
+            for (c, to) in (column..column + here).zip(rows.chunks_exact_mut(k.max(1))) {
+                decode_by_vectors(s, weight.dtype(), weight.bytes(*first + c), to);
+            }
+            if tile.len() < MANY {
+                multiply::<S, 1, SIDE_BY_SIDE>(s, &x, rows, column, here, tile);
+            } else if S::SPACIOUS {
+                let Some(rows) = Rows16::new(bytemuck::cast_slice(rows), 4 * k, 4 * k) else { return };
+                let nth = column / ROWS % PANELS;
+                panels[nth].fill(s, rows);
+                if nth + 1 == PANELS || column + ROWS >= columns {
+                    pass_over(s, &x, &panels[..=nth], column - nth * ROWS, tile);
                 }
+            } else {
+                multiply::<S, 3, 4>(s, &x, rows, column, here, tile);
             }
         }
     }
 }
 
-/// Decodes a row of weights.
-struct Decode<'a> {
-    dtype: DType,
-    bytes: &'a [u8],
-    to: &'a mut [f32],
+/// Multiplies all rows of activations, `R` at a time, with `here` rows of weights, `C` at a time.
+#[inline(always)]
+fn multiply<S: Simd, const R: usize, const C: usize>(
+    s: S,
+    x: &[&[f32]],
+    weights: &[f32],
+    column: usize,
+    here: usize,
+    tile: &mut [&mut [f32]],
+) {
+    let k = weights.len() / ROWS;
+    for (x, parts) in x.chunks(R).zip(tile.chunks_mut(R)) {
+        let x = filled_up::<_, R>(x);
+        for first in (0..here).step_by(C) {
+            let weights =
+                std::array::from_fn(|c| bytemuck::cast_slice(&weights[(first + c).min(here - 1) * k..][..k]));
+            let values = s.run(Dots::<Single, 32, R, C>::new(x, weights, None));
+            for (part, values) in parts.iter_mut().zip(&values) {
+                put(&mut part[..column + here], column + first, values);
+            }
+        }
+    }
 }
 
-impl Kernel for Decode<'_> {
-    type Output = ();
+/// Rows of activations that are multiplied at a time with sixteen rows of weights: as many as there are registers for.
+const AT_A_TIME: usize = 3;
 
-    #[inline(always)]
-    fn run<S: Simd>(self, s: S) {
-        decode_by_vectors(s, self.dtype, self.bytes, self.to);
+/// Multiplies all rows of activations with weights that lie side by side.
+#[inline(always)]
+fn pass_over<S: Simd>(s: S, x: &[&[f32]], panels: &[Sixteen], column: usize, tile: &mut [&mut [f32]]) {
+    for (x, parts) in x.chunks(AT_A_TIME).zip(tile.chunks_mut(AT_A_TIME)) {
+        let x = filled_up::<_, AT_A_TIME>(x);
+        for (p, panel) in panels.iter().enumerate() {
+            let values = panel.products(s, x);
+            for (part, values) in parts.iter_mut().zip(&values) {
+                put(part, column + p * ROWS, values);
+            }
+        }
     }
 }

@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
+use super::super::rows::{filled_up, put};
 use super::super::simd::{Kernel, Rows16, Simd};
 use super::super::trail::Way;
-use super::activations::Rounded;
+use super::activations::{Block, Rounded};
 use super::format::{Format, ROWS};
 use super::panel::{Panel, Unpack};
 use super::pieces::Piece;
@@ -13,7 +14,7 @@ use super::run::Operation;
 use super::shelf::Shelf;
 use super::single::Products;
 use super::tile::Tile;
-use super::{FEW, Plan, Product, put};
+use super::{FEW, Plan, Product};
 
 /// Panels of weights that are unpacked at a time.
 const PANELS: usize = 2;
@@ -118,6 +119,7 @@ impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
         let Piece { first, tile, .. } = self.piece;
         let columns = tile.first().map_or(0, |part| part.len());
         let mut padded = Vec::new();
+        let x: Vec<_> = (0..tile.len()).map(|row| self.x.row(row)).collect();
         for column in (0..columns).step_by(ROWS * PANELS) {
             for (p, to) in self.panels.iter_mut().enumerate() {
                 let first = (*first + column + p * ROWS).min(self.product.n - 1);
@@ -126,9 +128,9 @@ impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
             }
             let panels = [&self.panels[0], &self.panels[1]];
             if S::SPACIOUS {
-                pass_over::<S, F::Operation, 6>(s, self.x, panels, column, tile);
+                pass_over::<S, F::Operation, 6>(s, &x, panels, column, tile);
             } else {
-                pass_over::<S, F::Operation, 2>(s, self.x, panels, column, tile);
+                pass_over::<S, F::Operation, 2>(s, &x, panels, column, tile);
             }
         }
     }
@@ -138,25 +140,25 @@ impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
 #[inline(always)]
 fn pass_over<S: Simd, O: Operation, const R: usize>(
     s: S,
-    x: &Rounded<'_>,
+    x: &[&[Block]],
     panels: [&Panel; PANELS],
     column: usize,
     tile: &mut [&mut [f32]],
 ) {
-    let last = tile.len() - 1;
-    for row in (0..tile.len()).step_by(R) {
-        // The last row stands in for those beyond it.
-        let x = std::array::from_fn::<_, R, _>(|r| x.row((row + r).min(last)));
+    for (x, parts) in x.chunks(R).zip(tile.chunks_mut(R)) {
+        let x = filled_up::<_, R>(x);
         if S::SPACIOUS {
             let values = s.run(Tile::<O, R, PANELS> { x, panels, operation: PhantomData });
-            for (part, values) in tile[row..].iter_mut().zip(&values) {
-                put(part, column, values.as_flattened());
+            for (part, values) in parts.iter_mut().zip(&values) {
+                for (p, values) in values.iter().enumerate() {
+                    put(part, column + p * ROWS, values);
+                }
             }
         } else {
             for (p, panel) in panels.into_iter().enumerate() {
                 let values = s.run(Tile::<O, R, 1> { x, panels: [panel], operation: PhantomData });
-                for (part, values) in tile[row..].iter_mut().zip(&values) {
-                    put(part, column + p * ROWS, values.as_flattened());
+                for (part, values) in parts.iter_mut().zip(&values) {
+                    put(part, column + p * ROWS, &values[0]);
                 }
             }
         }

@@ -188,6 +188,9 @@ impl Wide for Avx2 {
         fn splat16(self, x: f32) -> [__m256; 2] { [_mm256_set1_ps(x); 2] }
         fn load16(self, x: &[f32; 16]) -> [__m256; 2] { bytemuck::must_cast(*x) }
         fn array16(self, x: [__m256; 2]) -> [f32; 16] { bytemuck::must_cast(x) }
+        fn add16(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
+            [_mm256_add_ps(a[0], b[0]), _mm256_add_ps(a[1], b[1])]
+        }
         fn mul16(self, a: [__m256; 2], b: [__m256; 2]) -> [__m256; 2] {
             [_mm256_mul_ps(a[0], b[0]), _mm256_mul_ps(a[1], b[1])]
         }

@@ -128,6 +128,7 @@ impl Wide for Avx512 {
         fn splat16(self, x: f32) -> __m512 { _mm512_set1_ps(x) }
         fn load16(self, x: &[f32; 16]) -> __m512 { bytemuck::must_cast(*x) }
         fn array16(self, x: __m512) -> [f32; 16] { bytemuck::must_cast(x) }
+        fn add16(self, a: __m512, b: __m512) -> __m512 { _mm512_add_ps(a, b) }
         fn mul16(self, a: __m512, b: __m512) -> __m512 { _mm512_mul_ps(a, b) }
         fn mul_add16(self, a: __m512, b: __m512, c: __m512) -> __m512 { _mm512_fmadd_ps(a, b, c) }
     }

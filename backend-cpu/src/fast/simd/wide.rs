@@ -66,6 +66,8 @@ pub trait Wide: Copy + Send + Sync {
     fn load16(self, x: &[f32; 16]) -> Self::G;
     /// The floats.
     fn array16(self, x: Self::G) -> [f32; 16];
+    /// `a + b`.
+    fn add16(self, a: Self::G, b: Self::G) -> Self::G;
     /// `a·b`.
     fn mul16(self, a: Self::G, b: Self::G) -> Self::G;
     /// `a·b + c`, rounded once.
@@ -188,6 +190,10 @@ impl Wide for Portable {
 
     fn array16(self, x: [f32; 16]) -> [f32; 16] {
         x
+    }
+
+    fn add16(self, a: [f32; 16], b: [f32; 16]) -> [f32; 16] {
+        std::array::from_fn(|i| a[i] + b[i])
     }
 
     fn mul16(self, a: [f32; 16], b: [f32; 16]) -> [f32; 16] {
