@@ -15,7 +15,7 @@ use kernels::ops::Attention;
 
 use super::blocks::decode_by_vectors;
 use super::exp::exp_of_negative;
-use super::rows::{Rows, Slots, floats_mut, put, rows_mut};
+use super::rows::{Rows, Spaced, floats_mut, put, rows_mut};
 use super::simd::{Kernel, LINE, Rows16, Simd, WIDTH, prefetch};
 use super::sixteen::{self, Sixteen};
 use super::{Threads, round};
@@ -225,7 +225,7 @@ impl Kernel for Task<'_, '_> {
 
 /// Asks for the keys or values that will be read in `slots`: since the last token all weights have passed through the caches.
 #[inline(always)]
-fn ask_for(rows: Slots<'_>, slots: Range<usize>) {
+fn ask_for(rows: Spaced<'_>, slots: Range<usize>) {
     for slot in slots {
         for line in rows.bytes(slot).chunks(LINE) {
             prefetch(line.as_ptr().addr());
@@ -238,7 +238,7 @@ fn ask_for(rows: Slots<'_>, slots: Range<usize>) {
 fn decode<S: Simd>(
     s: S,
     dtype: DType,
-    rows: Slots<'_>,
+    rows: Spaced<'_>,
     slots: Range<usize>,
     head_dim: usize,
     to: &mut Vec<f32>,

@@ -29,7 +29,7 @@ use super::Threads;
 use super::rows::{Rows, floats_mut, rows_mut};
 use super::simd::Rows16;
 use super::threads::Activations;
-use super::trail::{self, Way};
+use super::trail::{self, Reach, Way};
 use crate::HostBuffer;
 
 pub use activations::{BLOCK, Block};
@@ -153,7 +153,9 @@ impl<'a> Product<'a> {
     /// What to ask for while the weights of a piece are read, by the thread that is about to.
     fn way(&self, piece: &Piece<'_>) -> Way {
         let columns = piece.tile.first().map_or(0, |part| part.len());
-        trail::enter(self.weight.stretch(piece.first..piece.first + columns), piece.last)
+        let small = self.weight.bytes(piece.first).len() < self.k;
+        let reach = if small { Reach::SHORT } else { Reach::LONG };
+        trail::enter(self.weight.stretch(piece.first..piece.first + columns), piece.last, reach)
     }
 
     /// The sixteen rows of weights from column `first` of the output on: where they lie, or in `padded`, with zeros after the last,
@@ -170,10 +172,5 @@ impl<'a> Product<'a> {
         (first..self.n).for_each(|row| padded.extend_from_slice(self.weight.bytes(row)));
         padded.resize(format::ROWS * len, 0);
         Rows16::new(padded, len, len)
-    }
-
-    /// `N` rows of weights from column `first` of the output on, the last one again where there are fewer.
-    fn weights<const N: usize>(&self, first: usize) -> [&'a [u8]; N] {
-        std::array::from_fn(|i| self.weight.bytes((first + i).min(self.n - 1)))
     }
 }

@@ -47,10 +47,16 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows of a cache `[sequence, slot, head, …]` at every slot of one sequence and head.
-    pub fn slots(&self, seq: usize, head: usize) -> Slots<'a> {
+    pub fn slots(&self, seq: usize, head: usize) -> Spaced<'a> {
         let start = self.layout.row_offset(&[seq, 0, head]);
         let step = self.layout.row_offset(&[seq, 1, head]) - start;
-        Slots { bytes: &self.buffer[start..], step, row_bytes: self.row_bytes }
+        Spaced { bytes: &self.buffer[start..], step, row_bytes: self.row_bytes }
+    }
+
+    /// The rows of a matrix from number `first` on.
+    pub fn from(&self, first: usize) -> Spaced<'a> {
+        let step = self.step.unwrap_or(0);
+        Spaced { bytes: &self.buffer[self.layout.offset() + first * step..], step, row_bytes: self.row_bytes }
     }
 
     /// From the first byte to the last of the rows `rows`, of a matrix that has them, with what lies between them.
@@ -101,19 +107,19 @@ pub fn floats<'s>(rows: &'s Rows<'_>, count: usize, memory: &'s mut Vec<f32>) ->
     (0..count).map(|nth| &memory[nth * len..][..len]).collect()
 }
 
-/// The rows of one head at every slot of a sequence.
+/// Rows at even distances.
 #[derive(Clone, Copy)]
-pub struct Slots<'a> {
+pub struct Spaced<'a> {
     bytes: &'a [u8],
     step: usize,
     row_bytes: usize,
 }
 
-impl<'a> Slots<'a> {
-    /// Bytes of the row at `slot`.
-    #[inline]
-    pub fn bytes(&self, slot: usize) -> &'a [u8] {
-        &self.bytes[slot * self.step..][..self.row_bytes]
+impl<'a> Spaced<'a> {
+    /// Bytes of row number `nth`.
+    #[inline(always)]
+    pub fn bytes(&self, nth: usize) -> &'a [u8] {
+        &self.bytes[nth * self.step..][..self.row_bytes]
     }
 }
 

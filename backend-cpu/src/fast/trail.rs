@@ -9,11 +9,21 @@ use std::ops::Range;
 
 use super::simd::{LINE, prefetch};
 
-/// How far ahead of their use weights are asked for. Many rows side by side are no pattern that a processor foresees.
-const AHEAD: usize = 5 << 12;
+/// How many bytes in advance weights are asked for.
+#[derive(Clone, Copy)]
+pub struct Reach {
+    /// While others are read. Many rows side by side are no pattern that a processor foresees.
+    ahead: usize,
+    /// While there is nothing to do. It must stay in the second cache until it is used.
+    idle: usize,
+}
 
-/// How much a thread that has nothing to do asks for in advance: it must stay in the second cache until it is used.
-const IDLE: usize = 1 << 17;
+impl Reach {
+    /// For weights of less than a byte.
+    pub const SHORT: Reach = Reach { ahead: 5 << 12, idle: 1 << 17 };
+    /// For weights of a byte or more, which pass by faster: there is less to compute with each byte.
+    pub const LONG: Reach = Reach { ahead: 7 << 12, idle: 1 << 18 };
+}
 
 /// Bytes that are asked for between two looks for work.
 const AT_ONCE: usize = 8 * LINE;
@@ -59,6 +69,7 @@ impl Trail {
 pub struct Way {
     end: usize,
     next: usize,
+    ahead: usize,
 }
 
 /// This thread is about to begin a walk.
@@ -67,7 +78,7 @@ pub fn begin() {
 }
 
 /// This thread is about to read `piece`, and then, unless it is the `last`, what lies behind it.
-pub fn enter(piece: &[u8], last: bool) -> Way {
+pub fn enter(piece: &[u8], last: bool, Reach { ahead, idle }: Reach) -> Way {
     let Range { start, end } = piece.as_ptr_range();
     let (start, end) = (start.addr(), end.addr());
     TRAIL.with_borrow_mut(|trail| {
@@ -80,8 +91,8 @@ pub fn enter(piece: &[u8], last: bool) -> Way {
             (known, next) if last && known == walk => next,
             _ => end,
         };
-        trail.idle = next + AHEAD..next + IDLE;
-        Way { end, next }
+        trail.idle = next + ahead..next + idle;
+        Way { end, next, ahead }
     })
 }
 
@@ -89,7 +100,7 @@ impl Way {
     /// What to ask for while what lies at `at` is read.
     #[inline(always)]
     pub fn ahead(self, at: *const u8) -> usize {
-        let ahead = at.addr() + AHEAD;
+        let ahead = at.addr() + self.ahead;
         if ahead < self.end { ahead } else { self.next.wrapping_add(ahead - self.end) }
     }
 }
@@ -111,6 +122,8 @@ pub fn look_ahead() {
 mod tests {
     use super::*;
 
+    const AHEAD: usize = Reach::SHORT.ahead;
+
     #[test]
     fn a_walk_is_expected_to_be_followed_by_the_same_again() {
         let memory = vec![0; 1 << 20];
@@ -118,7 +131,7 @@ mod tests {
         let address = |piece: &[u8], at: usize| piece[at..].as_ptr().addr();
         let walk = |piece: &[u8]| {
             begin();
-            enter(piece, true)
+            enter(piece, true, Reach::SHORT)
         };
         let unknown = walk(a);
         assert_eq!(unknown.ahead(a.as_ptr()), address(a, AHEAD));
@@ -129,20 +142,20 @@ mod tests {
         let known = walk(a);
         assert_eq!(known.ahead(a.as_ptr()), address(a, AHEAD));
         assert_eq!(known.ahead(&raw const a[90_000]), address(b, 90_000 + AHEAD - 100_000));
-        let more = enter(&memory[700_000..750_000], true);
+        let more = enter(&memory[700_000..750_000], true, Reach::SHORT);
         assert_eq!(more.ahead(&raw const memory[749_999]), address(b, AHEAD - 1), "as after the first piece");
         walk(c);
         assert_eq!(walk(a).ahead(&raw const a[99_999]), address(c, AHEAD - 1), "the last time counts");
         begin();
-        let more_to_come = enter(a, false);
+        let more_to_come = enter(a, false, Reach::SHORT);
         assert_eq!(more_to_come.ahead(&raw const a[99_999]), address(a, 99_999) + AHEAD);
     }
 
     #[test]
     fn a_thread_that_waits_asks_for_so_much_and_no_more() {
         let memory = vec![0; 1 << 10];
-        enter(&memory, true);
-        for _ in 0..2 * IDLE / AT_ONCE {
+        enter(&memory, true, Reach::SHORT);
+        for _ in 0..2 * Reach::SHORT.idle / AT_ONCE {
             look_ahead();
         }
         TRAIL.with_borrow(|trail| assert!(trail.idle.is_empty()));

@@ -172,12 +172,14 @@ impl<W: Stored<BYTES>, const BYTES: usize> Kernel for Stream<'_, '_, '_, W, BYTE
     fn run<S: Simd>(self, s: S) {
         let Stream { product, piece: Piece { first, tile, .. }, way, .. } = self;
         let columns = tile.first().map_or(0, |part| part.len());
-        let mut scratch = Vec::new();
+        let mut memory = Vec::new();
+        let x = floats(&product.x, tile.len(), &mut memory);
+        let rows = product.weight.from(*first);
         for column in (0..columns).step_by(SIDE_BY_SIDE) {
-            let weights = product.weights::<SIDE_BY_SIDE>(*first + column);
-            for (row, part) in tile.iter_mut().enumerate() {
-                let x = [product.x.read(row, &mut scratch)];
-                let [values] = Dots::<W, BYTES, 1, SIDE_BY_SIDE>::new(x, weights, Some(way)).run(s);
+            // The last row stands in for those beyond it.
+            let weights = std::array::from_fn(|c| rows.bytes((column + c).min(columns - 1)));
+            for (x, part) in x.iter().zip(tile.iter_mut()) {
+                let [values] = Dots::<W, BYTES, 1, SIDE_BY_SIDE>::new([x], weights, Some(way)).run(s);
                 put(part, column, &values);
             }
         }
