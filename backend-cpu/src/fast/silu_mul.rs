@@ -29,21 +29,34 @@ impl Kernel for Gate<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
+        let far = any_far(s, self.gate);
         let (gates, gate_tail) = self.gate.as_chunks_mut::<WIDTH>();
         let (ups, up_tail) = self.up.as_chunks::<WIDTH>();
         for (gate, up) in gates.iter_mut().zip(ups) {
-            *gate = eight(s, *gate, up);
+            *gate = eight(s, *gate, up, far);
         }
         let (mut gate, mut up) = ([0.0; WIDTH], [0.0; WIDTH]);
         gate[..gate_tail.len()].copy_from_slice(gate_tail);
         up[..up_tail.len()].copy_from_slice(up_tail);
-        gate_tail.copy_from_slice(&eight(s, gate, &up)[..up_tail.len()]);
+        gate_tail.copy_from_slice(&eight(s, gate, &up, far)[..up_tail.len()]);
     }
 }
 
-/// `x·σ(x)·up`, with `e = exp(−|x|)`: `σ` is `1/(1 + e)` from 0 on and `e/(1 + e)` below.
+/// Whether a gate is below [`FAR`].
 #[inline(always)]
-fn eight<S: Simd>(s: S, gate: [f32; WIDTH], up: &[f32; WIDTH]) -> [f32; WIDTH] {
+fn any_far<S: Simd>(s: S, gates: &[f32]) -> bool {
+    let (eights, tail) = gates.as_chunks::<WIDTH>();
+    let mut lowest = s.splat(0.0);
+    for eight in eights {
+        lowest = s.min(s.load(eight), lowest);
+    }
+    s.array(lowest).iter().chain(tail).any(|&gate| gate < FAR)
+}
+
+/// `x·σ(x)·up`, with `e = exp(−|x|)`: `σ` is `1/(1 + e)` from 0 on and `e/(1 + e)` below. `far` tells whether any gate may be below
+/// [`FAR`].
+#[inline(always)]
+fn eight<S: Simd>(s: S, gate: [f32; WIDTH], up: &[f32; WIDTH], far: bool) -> [f32; WIDTH] {
     let x = s.load(&gate);
     let e = exp_of_negative(s, s.sub(s.splat(0.0), s.abs(x)));
     let one = s.splat(1.0);
@@ -51,9 +64,11 @@ fn eight<S: Simd>(s: S, gate: [f32; WIDTH], up: &[f32; WIDTH]) -> [f32; WIDTH] {
     let below = s.sub(one, above);
     let sigma = s.div(s.mul_add(below, e, above), s.add(one, e));
     let mut y = s.array(s.mul(s.mul(x, sigma), s.load(up)));
-    for ((y, gate), up) in y.iter_mut().zip(gate).zip(up) {
-        if gate < FAR {
-            *y = round(silu(f64::from(gate)) * f64::from(*up));
+    if far {
+        for ((y, gate), up) in y.iter_mut().zip(gate).zip(up) {
+            if gate < FAR {
+                *y = round(silu(f64::from(gate)) * f64::from(*up));
+            }
         }
     }
     y
