@@ -111,9 +111,12 @@ pub fn all() -> Vec<Record> {
     all.push(rope(r, Pairing::Neox, Scaling::Linear { factor: 4.0 }));
     for dtype in DType::CACHE {
         all.push(kv_write(r, dtype));
-        all.push(attention(r, dtype, None, None));
-        all.push(attention(r, dtype, Some(17), Some(30.0)));
+        for rows in [places, prompt] {
+            all.push(rows(attention(r, dtype, 64, None, None)));
+            all.push(rows(attention(r, dtype, 96, Some(17), Some(30.0))));
+        }
     }
+    all.push(prompt(attention(r, DType::F16, 40, Some(3), None)));
     all
 }
 
@@ -192,6 +195,12 @@ fn places(record: Record) -> Record {
     indices(record, "positions", &[5, 69, 3, 0, 6, 68, 64, 32, 31])
 }
 
+/// Neighbouring rows of one sequence.
+fn prompt(record: Record) -> Record {
+    let record = indices(record, "seqs", &[1; ROWS]);
+    indices(record, "positions", &[60, 61, 62, 63, 64, 65, 66, 67, 68])
+}
+
 fn kv_write(r: &mut Random, dtype: DType) -> Record {
     let record = input(Record::new(Stem::KvWrite), r, "k", &[ROWS, 8, 256]);
     let record = places(input(record, r, "v", &[ROWS, 8, 256]));
@@ -199,13 +208,20 @@ fn kv_write(r: &mut Random, dtype: DType) -> Record {
     output(record, "v_cache", dtype, &[3, 70, 8, 256])
 }
 
-fn attention(r: &mut Random, dtype: DType, window: Option<usize>, softcap: Option<f32>) -> Record {
+/// Without the places of its rows.
+fn attention(
+    r: &mut Random,
+    dtype: DType,
+    head_dim: usize,
+    window: Option<usize>,
+    softcap: Option<f32>,
+) -> Record {
     let record = Record::new(Stem::Attention)
         .param("scale", 0.125f32)
         .param("window", window)
         .param("softcap", softcap);
-    let record = input(record, r, "q", &[ROWS, 6, 64]);
-    let record = weights(record, r, "k_cache", dtype, &[3, 70, 2, 64]);
-    let record = places(weights(record, r, "v_cache", dtype, &[3, 70, 2, 64]));
-    output(record, "out", DType::F32, &[ROWS, 6, 64])
+    let record = input(record, r, "q", &[ROWS, 6, head_dim]);
+    let record = weights(record, r, "k_cache", dtype, &[3, 70, 2, head_dim]);
+    let record = weights(record, r, "v_cache", dtype, &[3, 70, 2, head_dim]);
+    output(record, "out", DType::F32, &[ROWS, 6, head_dim])
 }
