@@ -20,7 +20,7 @@ use super::Threads;
 use super::blocks::decode_by_vectors;
 use super::rows::{Rows, Spaced, floats_mut, rows_mut};
 use super::simd::{Kernel, LINE, Simd, prefetch};
-use super::sixteen::{self, Sixteen};
+use super::sixteen::{self, AT_A_TIME, Sixteen};
 use crate::HostBuffer;
 use scores::{score_block, score_sixteens, side_by_side, weigh};
 use values::Values;
@@ -192,7 +192,8 @@ impl Kernel for Task<'_, '_> {
             let at = slots.start - seen.start;
             if S::SPACIOUS && queries.len() >= MANY {
                 let sixteens = side_by_side(s, block, width, slots.len(), sixteens);
-                for (some, scores) in padded.chunks(3 * width).zip(scores.chunks_mut(3 * seen.len())) {
+                let some = padded.chunks(AT_A_TIME * width);
+                for (some, scores) in some.zip(scores.chunks_mut(AT_A_TIME * seen.len())) {
                     score_sixteens(s, some, sixteens, width, scores, seen.len(), at..at + slots.len());
                 }
             } else {

@@ -9,6 +9,9 @@ use super::simd::{Rows16, Simd, WIDTH};
 /// How many rows.
 pub const ROWS: usize = 16;
 
+/// Others that are best multiplied with them at a time: as many as there are registers for.
+pub const AT_A_TIME: usize = 3;
+
 /// A value of each row.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]

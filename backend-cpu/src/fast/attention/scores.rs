@@ -6,7 +6,7 @@ use super::super::exp::exp_of_negative;
 use super::super::round;
 use super::super::rows::put;
 use super::super::simd::{Rows16, Simd, WIDTH};
-use super::super::sixteen::{self, Sixteen};
+use super::super::sixteen::{self, AT_A_TIME, Sixteen};
 
 /// Lays the keys of a block side by side.
 #[inline(always)]
@@ -27,7 +27,7 @@ pub fn side_by_side<'a, S: Simd>(
     &to[..sixteens]
 }
 
-/// Scores of up to three queries with the keys of a block, to the columns `at` of `scores`, which has `columns` for each query.
+/// Scores of up to [`AT_A_TIME`] queries with the keys of a block, to the columns `at` of `scores`, which has `columns` for each query.
 #[inline(always)]
 pub fn score_sixteens<S: Simd>(
     s: S,
@@ -38,8 +38,10 @@ pub fn score_sixteens<S: Simd>(
     columns: usize,
     at: Range<usize>,
 ) {
-    let query = |q: usize| &queries[(q * width).min(queries.len() - width)..][..width];
-    let queries = [query(0), query(1), query(2)];
+    // The last query stands in for those beyond it.
+    let queries = std::array::from_fn::<_, AT_A_TIME, _>(|q| {
+        &queries[(q * width).min(queries.len() - width)..][..width]
+    });
     for (first, keys) in at.clone().step_by(sixteen::ROWS).zip(keys) {
         let values = keys.products(s, queries);
         for (scores, values) in scores.chunks_exact_mut(columns).zip(&values) {

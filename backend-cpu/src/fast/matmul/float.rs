@@ -6,7 +6,7 @@ use std::marker::PhantomData;
 use super::super::blocks::decode_by_vectors;
 use super::super::rows::{filled_up, floats, put};
 use super::super::simd::{Kernel, LINE, Rows16, Simd, WIDTH, prefetch};
-use super::super::sixteen::{ROWS, Sixteen};
+use super::super::sixteen::{AT_A_TIME, ROWS, Sixteen};
 use super::super::trail::Way;
 use super::pieces::Piece;
 use super::{Plan, Product};
@@ -267,9 +267,6 @@ fn multiply<S: Simd, const R: usize, const C: usize>(
         }
     }
 }
-
-/// Rows of activations that are multiplied at a time with sixteen rows of weights: as many as there are registers for.
-const AT_A_TIME: usize = 3;
 
 /// Multiplies all rows of activations with weights that lie side by side.
 #[inline(always)]
