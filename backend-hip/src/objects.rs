@@ -5,70 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::{fmt, fs};
 
-/// Declares the objects by their stems.
-macro_rules! objects {
-    ($($stem:literal),* $(,)?) => {
-        /// Stems that have device code.
-        pub const STEMS: &[&str] = &[$($stem),*];
-
-        /// The gfx942 object of a stem.
-        pub fn gfx942(stem: &str) -> Option<&'static [u8]> {
-            match stem {
-                $($stem => Some(include_bytes!(concat!("../../kernels/hip/objects/", $stem, ".hsaco"))),)*
-                _ => None,
-            }
-        }
-
-        /// The source of a stem, which includes [`HEADERS`].
-        pub fn source(stem: &str) -> Option<&'static str> {
-            match stem {
-                $($stem => Some(include_str!(concat!("../../kernels/hip/", $stem, ".hip"))),)*
-                _ => None,
-            }
-        }
-    };
-}
-
-/// Names and contents of headers.
-macro_rules! headers {
-    ($($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../../kernels/hip/", $name)))),*]
-    };
-}
-
-/// Headers of the sources, by the names they are included under.
-pub const HEADERS: &[(&str, &str)] = headers![
-    "angle.h",
-    "blocks.h",
-    "cache.h",
-    "common.h",
-    "decode.h",
-    "floats.h",
-    "functions.h",
-    "rows.h",
-    "super_blocks.h",
-];
-
-objects!(
-    "add",
-    "argmax",
-    "attention",
-    "cast",
-    "copy",
-    "dequantize",
-    "embed",
-    "fill",
-    "gelu_mul",
-    "kv_write",
-    "matmul",
-    "mul",
-    "quantize",
-    "rms_norm",
-    "rope",
-    "scale",
-    "silu_mul",
-    "softmax",
-);
+pub use kernels::device_code::{HEADERS, STEMS, gfx942, source};
 
 /// Where objects come from: layers, of which the first that has a kernel provides it.
 #[derive(Clone)]

@@ -16,6 +16,7 @@
 
 mod backend;
 pub mod decor;
+pub mod device_code;
 mod dtype;
 mod error;
 mod extended;
@@ -32,7 +33,9 @@ pub use backend::{
 pub use dtype::{DType, UnknownDType};
 pub use error::{Check, DeviceError, Error, OpError};
 pub use numerics::{Activations, Depth, Float, Growth, Numerics, Weights};
-pub use ops::{Op, OpForm, OperandRef, Rebind, Role, Stem, Valid};
+pub use ops::{
+    Axis, AxisKind, Class, Facts, Op, OpForm, OperandFact, OperandKind, OperandRef, Rebind, Role, Stem, Valid,
+};
 pub use record::{BindError, Record, RecordOperand};
 pub use tensor::{Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};
 pub use tolerance::{Expected, Judged, Verdict, Worst};

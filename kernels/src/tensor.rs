@@ -171,6 +171,18 @@ impl Layout {
         Some(dense)
     }
 
+    /// The entries `range` of dimension `dim`; `None` where there are none or they leave the dimension.
+    pub fn part(&self, dim: usize, range: Range<usize>) -> Option<Layout> {
+        if range.is_empty() || range.end > self.dim(dim) {
+            return None;
+        }
+        let mut shape = self.shape().to_vec();
+        *shape.get_mut(dim)? = range.len();
+        let first = range.start.checked_mul(self.stride(dim))?;
+        let offset = self.offset() + first / self.dtype().block_len() * self.dtype().block_bytes();
+        Some(Layout::strided(self.dtype(), &shape, self.strides()).at(offset))
+    }
+
     /// The dense tensor of the same type and shape at byte 0.
     #[must_use]
     pub fn densified(&self) -> Layout {

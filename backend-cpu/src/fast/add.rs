@@ -1,9 +1,10 @@
 //! Sum of two tensors, or of a tensor and a row.
 
 use kernels::ops::Add;
+use kernels::{Numerics, OpForm};
 
-use super::Threads;
 use super::rows::Rows;
+use super::{F32, Threads};
 use crate::HostBuffer;
 
 pub fn add(threads: &Threads, op: Add<'_, HostBuffer>) {
@@ -13,4 +14,9 @@ pub fn add(threads: &Threads, op: Add<'_, HostBuffer>) {
             *out += b;
         }
     });
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

@@ -1,9 +1,10 @@
 //! Index of the largest element of each row.
 
 use kernels::ops::Argmax;
+use kernels::{Numerics, OpForm};
 
-use super::Threads;
 use super::rows::{Rows, rows_mut};
+use super::{F32, Threads};
 use crate::HostBuffer;
 
 pub fn argmax(threads: &Threads, op: Argmax<'_, HostBuffer>) {
@@ -24,4 +25,9 @@ fn first_largest(row: &[f32]) -> u32 {
         }
     }
     best.0
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

@@ -13,14 +13,14 @@ mod values;
 use std::cell::RefCell;
 use std::ops::Range;
 
-use kernels::DType;
 use kernels::ops::Attention;
+use kernels::{DType, Depth, Numerics, OpForm};
 
-use super::Threads;
 use super::blocks::decode_by_vectors;
 use super::rows::{Rows, Spaced, floats_mut, rows_mut};
 use super::simd::{Kernel, LINE, Simd, prefetch};
 use super::sixteen::{self, AT_A_TIME, Sixteen};
+use super::{F32, Threads};
 use crate::HostBuffer;
 use scores::{score_block, score_sixteens, side_by_side, weigh};
 use values::Values;
@@ -260,4 +260,10 @@ fn decode<S: Simd>(
 /// Floats of a row with its padding.
 const fn padded_width(head_dim: usize) -> usize {
     head_dim.next_multiple_of(sixteen::ROWS)
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    // The columns of a result are summed slot after slot.
+    Numerics { depth: Depth::Any, function_ulps: super::exp::ULPS, ..F32 }
 }

@@ -1,13 +1,19 @@
 //! Copy of a tensor, of any type, between any strides.
 
 use kernels::ops::Copy;
+use kernels::{Numerics, OpForm};
 
-use super::Threads;
 use super::rows::{Rows, rows_mut};
+use super::{F32, Threads};
 use crate::HostBuffer;
 
 pub fn copy(threads: &Threads, op: Copy<'_, HostBuffer>) {
     let x = Rows::of(op.x);
     let work = op.out.layout.elements().unwrap_or(0);
     threads.each(rows_mut(op.out), work, |r, out| out.copy_from_slice(x.bytes(r)));
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

@@ -1,10 +1,11 @@
 //! Row lookup in a table, with decoding of quantised rows.
 
 use kernels::ops::Embed;
+use kernels::{Numerics, OpForm};
 
-use super::Threads;
 use super::blocks::decode_row;
 use super::rows::{Rows, floats_mut, rows_mut};
+use super::{F32, Threads};
 use crate::HostBuffer;
 
 pub fn embed(threads: &Threads, op: Embed<'_, HostBuffer>) {
@@ -14,4 +15,9 @@ pub fn embed(threads: &Threads, op: Embed<'_, HostBuffer>) {
     threads.each(rows_mut(op.out), work, |r, out| {
         decode_row(table.dtype(), table.bytes(ids[r] as usize), floats_mut(out));
     });
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

@@ -1,10 +1,11 @@
 //! Sets every element to one value.
 
 use kernels::ops::Fill;
+use kernels::{Numerics, OpForm};
 
-use super::Threads;
 use super::blocks::encode_row;
 use super::rows::rows_mut;
+use super::{F32, Threads};
 use crate::HostBuffer;
 
 pub fn fill(threads: &Threads, op: Fill<'_, HostBuffer>) {
@@ -13,4 +14,9 @@ pub fn fill(threads: &Threads, op: Fill<'_, HostBuffer>) {
     threads.each(rows_mut(op.out), layout.elements().unwrap_or(0), |_, out| {
         encode_row(layout.dtype(), &values, out);
     });
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

@@ -2,6 +2,7 @@
 
 use kernels::ops::GeluMul;
 use kernels::ops::gelu_mul::Gelu;
+use kernels::{Numerics, OpForm};
 
 use super::rows::Rows;
 use super::{Threads, round};
@@ -29,4 +30,10 @@ fn by_erf(x: f64) -> f64 {
 fn by_tanh(x: f64) -> f64 {
     let z = (2.0 / std::f64::consts::PI).sqrt() * (x + 0.044_715 * x * x * x);
     x.max(f64::MIN) / (1.0 + (-2.0 * z).exp())
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    // One element at a time, in f64, rounded when stored.
+    Numerics::F64
 }

@@ -2,11 +2,12 @@
 
 use kernels::ops::KvWrite;
 use kernels::{DType, View, ViewMut};
+use kernels::{Numerics, OpForm};
 
-use super::Threads;
 use super::blocks::encode_by_vectors;
 use super::rows::{Rows, carve, row_bytes};
 use super::simd::{Kernel, Simd};
+use super::{F32, Threads};
 use crate::HostBuffer;
 
 pub fn kv_write(threads: &Threads, op: KvWrite<'_, HostBuffer>) {
@@ -56,4 +57,9 @@ impl Kernel for Encode<'_> {
     fn run<S: Simd>(self, s: S) {
         encode_by_vectors(s, self.dtype, self.values, self.to);
     }
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

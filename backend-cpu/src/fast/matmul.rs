@@ -22,14 +22,14 @@ mod shelf;
 mod single;
 mod tile;
 
-use kernels::DType;
 use kernels::ops::Matmul;
+use kernels::{DType, Depth, Float, Numerics, OpForm, Weights};
 
-use super::Threads;
 use super::rows::{Rows, floats_mut, rows_mut};
 use super::simd::Rows16;
 use super::threads::Activations;
 use super::trail::{self, Reach, Way};
+use super::{F32, Threads};
 use crate::HostBuffer;
 
 pub use activations::{BLOCK, Block};
@@ -172,5 +172,21 @@ impl<'a> Product<'a> {
         (first..self.n).for_each(|row| padded.extend_from_slice(self.weight.bytes(row)));
         padded.resize(format::ROWS * len, 0);
         Rows16::new(padded, len, len)
+    }
+}
+
+/// How a product is computed: it depends on the type of its weights.
+pub(super) fn numerics(threads: &Threads, op: &OpForm) -> Numerics {
+    let exact = Numerics { depth: Depth::Lanes(super::simd::WIDTH), ..F32 };
+    let Some(dtype) = op.dtype("weight") else { return exact };
+    if DType::FLOATS.contains(&dtype) || threads.activations() == Activations::Exact {
+        return exact;
+    }
+    Numerics {
+        // A sum of integers has no roundings; what is left is one addition for each run of 32, and one for its offset.
+        depth: Depth::Lanes(BLOCK / 2),
+        activations: kernels::Activations::Int8 { block: BLOCK, scale: Float::F32 },
+        weights: if has_offsets(dtype) { Weights::Factored } else { Weights::Decoded },
+        ..F32
     }
 }

@@ -11,38 +11,20 @@
     reason = "a kernel is compiled with vector instructions only where it is inlined into `Simd::run`"
 )]
 
-mod add;
-mod argmax;
-mod attention;
 mod blocks;
-mod cast;
-mod copy;
-mod dequantize;
-mod embed;
 mod exp;
-mod fill;
-mod gelu_mul;
 mod hand;
-mod kv_write;
-mod matmul;
-mod mul;
 mod peaks;
 mod pool;
-mod quantize;
-mod rms_norm;
-mod rope;
 mod rows;
-mod scale;
-mod silu_mul;
 mod simd;
 mod sixteen;
-mod softmax;
 mod sums;
 mod threads;
 mod trail;
 mod turns;
 
-use kernels::{DType, Depth, DeviceError, Float, Numerics, Op, OpForm, Stem, Support, Valid, Weights};
+use kernels::{Depth, DeviceError, Float, Numerics, Op, OpForm, Stem, Support, Valid};
 
 use crate::HostBuffer;
 use crate::host::{Compute, Host};
@@ -93,15 +75,7 @@ impl Compute for Threads {
     }
 
     fn numerics(&self, op: &OpForm) -> Numerics {
-        match op.stem {
-            // One element at a time, in f64, rounded when stored.
-            Stem::GeluMul => Numerics::F64,
-            Stem::SiluMul => Numerics { function_ulps: exp::ULPS, ..F32 },
-            // The columns of a result are summed slot after slot.
-            Stem::Attention => Numerics { depth: Depth::Any, function_ulps: exp::ULPS, ..F32 },
-            Stem::Matmul => self.product_numerics(op.layout("weight").map(kernels::Layout::dtype)),
-            _ => F32,
-        }
+        numerics(self, op)
     }
 
     fn supports(&self, _: &OpForm) -> Support {
@@ -127,47 +101,25 @@ impl Compute for Threads {
     }
 }
 
-impl Threads {
-    /// Computes `op`.
-    fn perform(&self, op: Op<'_, HostBuffer>) {
-        match op {
-            Op::Embed(op) => embed::embed(self, op),
-            Op::RmsNorm(op) => rms_norm::rms_norm(self, op),
-            Op::Matmul(op) => matmul::matmul(self, op),
-            Op::Rope(op) => rope::rope(self, op),
-            Op::KvWrite(op) => kv_write::kv_write(self, op),
-            Op::Attention(op) => attention::attention(self, op),
-            Op::Softmax(op) => softmax::softmax(self, op),
-            Op::SiluMul(op) => silu_mul::silu_mul(self, op),
-            Op::GeluMul(op) => gelu_mul::gelu_mul(self, op),
-            Op::Add(op) => add::add(self, op),
-            Op::Mul(op) => mul::mul(self, op),
-            Op::Scale(op) => scale::scale(self, op),
-            Op::Argmax(op) => argmax::argmax(self, op),
-            Op::Dequantize(op) => dequantize::dequantize(self, op),
-            Op::Quantize(op) => quantize::quantize(self, op),
-            Op::Cast(op) => cast::cast(self, op),
-            Op::Copy(op) => copy::copy(self, op),
-            Op::Fill(op) => fill::fill(self, op),
-        }
-    }
+/// Declares a module per op: its function of the same name computes the op, its `numerics` says how.
+macro_rules! ops {
+    ($($op:ident $Op:ident,)+) => {
+        $(mod $op;)+
 
-    /// How a product with weights of type `dtype` is computed.
-    fn product_numerics(&self, dtype: Option<DType>) -> Numerics {
-        let exact = Numerics { depth: Depth::Lanes(simd::WIDTH), ..F32 };
-        let Some(dtype) = dtype else { return exact };
-        if DType::FLOATS.contains(&dtype) || self.activations() == Activations::Exact {
-            return exact;
+        impl Threads {
+            /// Computes `op`.
+            fn perform(&self, op: Op<'_, HostBuffer>) {
+                match op { $(Op::$Op(op) => $op::$op(self, op),)+ }
+            }
         }
-        Numerics {
-            // A sum of integers has no roundings; what is left is one addition for each run of 32, and one for its offset.
-            depth: Depth::Lanes(matmul::BLOCK / 2),
-            activations: kernels::Activations::Int8 { block: matmul::BLOCK, scale: Float::F32 },
-            weights: if matmul::has_offsets(dtype) { Weights::Factored } else { Weights::Decoded },
-            ..F32
+
+        /// How `op` is computed.
+        fn numerics(threads: &Threads, op: &OpForm) -> Numerics {
+            match op.stem { $(Stem::$Op => $op::numerics(threads, op),)+ }
         }
-    }
+    };
 }
+kernels::for_each_op!(ops);
 
 /// Nearest f32.
 #[expect(clippy::cast_possible_truncation, reason = "rounding is meant")]

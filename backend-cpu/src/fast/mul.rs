@@ -1,9 +1,10 @@
 //! Product of two tensors, or of a tensor and a row, element by element.
 
 use kernels::ops::Mul;
+use kernels::{Numerics, OpForm};
 
-use super::Threads;
 use super::rows::Rows;
+use super::{F32, Threads};
 use crate::HostBuffer;
 
 pub fn mul(threads: &Threads, op: Mul<'_, HostBuffer>) {
@@ -13,4 +14,9 @@ pub fn mul(threads: &Threads, op: Mul<'_, HostBuffer>) {
             *out *= b;
         }
     });
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

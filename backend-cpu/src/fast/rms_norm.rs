@@ -1,10 +1,11 @@
 //! Root-mean-square normalisation of rows.
 
 use kernels::ops::RmsNorm;
+use kernels::{Numerics, OpForm};
 
 use super::rows::Rows;
 use super::sums::dot;
-use super::{Threads, round};
+use super::{F32, Threads, round};
 use crate::HostBuffer;
 
 pub fn rms_norm(threads: &Threads, op: RmsNorm<'_, HostBuffer>) {
@@ -16,4 +17,9 @@ pub fn rms_norm(threads: &Threads, op: RmsNorm<'_, HostBuffer>) {
             *value = *value * factor * weight;
         }
     });
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

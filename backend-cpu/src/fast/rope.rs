@@ -4,10 +4,11 @@ use std::f64::consts::TAU;
 
 use kernels::ops::Rope;
 use kernels::ops::rope::{Pairing, Scaling};
+use kernels::{Numerics, OpForm};
 
 use super::rows::Rows;
 use super::turns::{Key, Turn};
-use super::{Threads, round};
+use super::{F32, Threads, round};
 use crate::HostBuffer;
 
 pub fn rope(threads: &Threads, op: Rope<'_, HostBuffer>) {
@@ -122,4 +123,9 @@ fn kept_share(scaling: Scaling, n_rot: f64, base: f64, pair: usize) -> f64 {
     let last = pair_of(beta_slow).ceil().min(n_rot - 1.0);
     let way = (pair as f64 - first) / (last - first).max(0.001);
     1.0 - way.clamp(0.0, 1.0)
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

@@ -1,8 +1,9 @@
 //! Product of a tensor with a number.
 
 use kernels::ops::Scale;
+use kernels::{Numerics, OpForm};
 
-use super::Threads;
+use super::{F32, Threads};
 use crate::HostBuffer;
 
 pub fn scale(threads: &Threads, op: Scale<'_, HostBuffer>) {
@@ -11,4 +12,9 @@ pub fn scale(threads: &Threads, op: Scale<'_, HostBuffer>) {
             *value *= op.factor;
         }
     });
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

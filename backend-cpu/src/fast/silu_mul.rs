@@ -1,11 +1,12 @@
 //! Gated SiLU, eight elements at a time.
 
 use kernels::ops::SiluMul;
+use kernels::{Numerics, OpForm};
 
 use super::exp::exp_of_negative;
 use super::rows::Rows;
 use super::simd::{Kernel, Simd, WIDTH};
-use super::{Threads, round};
+use super::{F32, Threads, round};
 use crate::HostBuffer;
 
 /// Gates below this are computed in f64, one by one: their logistic function comes near the end of the f32 range.
@@ -78,4 +79,9 @@ fn eight<S: Simd>(s: S, gate: [f32; WIDTH], up: &[f32; WIDTH], far: bool) -> [f3
 /// numerator stays finite.
 fn silu(x: f64) -> f64 {
     x.max(f64::MIN) / (1.0 + (-x).exp())
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    Numerics { function_ulps: super::exp::ULPS, ..F32 }
 }

@@ -1,9 +1,10 @@
 //! Softmax of rows.
 
 use kernels::ops::Softmax;
+use kernels::{Numerics, OpForm};
 
 use super::sums::sum;
-use super::{Threads, round};
+use super::{F32, Threads, round};
 use crate::HostBuffer;
 
 pub fn softmax(threads: &Threads, op: Softmax<'_, HostBuffer>) {
@@ -26,4 +27,9 @@ pub fn exponentials(scores: &mut [f32], scale: f32) -> f32 {
         *score = round(scaled(*score) - max).exp();
     }
     sum(scores)
+}
+
+/// How the op is computed.
+pub(super) fn numerics(_: &Threads, _: &OpForm) -> Numerics {
+    F32
 }

@@ -16,11 +16,33 @@ pub(super) enum Answer {
     Judged(Box<dyn Elements>),
 }
 
-impl Answer {
-    pub(super) fn judged<J: Judged + 'static, D: Dimension + 'static>(elements: Array<J, D>) -> Self {
-        Answer::Judged(Box::new(elements))
-    }
+/// What the function of an op returns: one answer per output.
+pub(super) trait Answers {
+    fn answers(self) -> Vec<Answer>;
+}
 
+/// One output, bit by bit.
+impl Answers for Vec<u8> {
+    fn answers(self) -> Vec<Answer> {
+        vec![Answer::Bits(self)]
+    }
+}
+
+/// Several outputs, bit by bit.
+impl<const N: usize> Answers for [Vec<u8>; N] {
+    fn answers(self) -> Vec<Answer> {
+        self.map(Answer::Bits).into()
+    }
+}
+
+/// One output of judged elements.
+impl<J: Judged + 'static, D: Dimension + 'static> Answers for Array<J, D> {
+    fn answers(self) -> Vec<Answer> {
+        vec![Answer::Judged(Box::new(self))]
+    }
+}
+
+impl Answer {
     /// What a backend that computes as `numerics` says must give.
     pub(super) fn expected(self, numerics: &Numerics) -> Expected {
         match self {

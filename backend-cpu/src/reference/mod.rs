@@ -5,32 +5,14 @@
 //! backend stores the values; the oracle keeps the rest as well.
 #![forbid(unsafe_code)]
 
-mod add;
 mod answer;
-mod argmax;
 mod array;
-mod attention;
-mod cast;
-mod copy;
-mod dequantize;
-mod embed;
-mod fill;
-mod gelu_mul;
-mod kv_write;
-mod matmul;
-mod mul;
-mod quantize;
-mod rms_norm;
-mod rope;
-mod scale;
-mod silu_mul;
-mod softmax;
 
 use kernels::{DeviceError, Expected, Numerics, Op, OpForm, Support, Valid};
 
 use crate::HostBuffer;
 use crate::host::{Compute, Host};
-use answer::Answer;
+use answer::{Answer, Answers};
 
 /// The reference backend, `ref` on the command line.
 pub type Reference = Host<Exact>;
@@ -44,29 +26,18 @@ pub fn oracle(op: &Valid<Op<'_, HostBuffer>>, numerics: &Numerics) -> Vec<Expect
     answers(op).into_iter().map(|answer| answer.expected(numerics)).collect()
 }
 
-/// The exact outputs of `op`, in the order of its struct.
-fn answers(op: &Op<'_, HostBuffer>) -> Vec<Answer> {
-    match op {
-        Op::Embed(op) => vec![Answer::Bits(embed::embed(op))],
-        Op::RmsNorm(op) => vec![Answer::judged(rms_norm::rms_norm(op))],
-        Op::Matmul(op) => vec![Answer::judged(matmul::matmul(op))],
-        Op::Rope(op) => vec![Answer::judged(rope::rope(op))],
-        Op::KvWrite(op) => kv_write::kv_write(op).map(Answer::Bits).into(),
-        Op::Attention(op) => vec![Answer::judged(attention::attention(op))],
-        Op::Softmax(op) => vec![Answer::judged(softmax::softmax(op))],
-        Op::SiluMul(op) => vec![Answer::judged(silu_mul::silu_mul(op))],
-        Op::GeluMul(op) => vec![Answer::judged(gelu_mul::gelu_mul(op))],
-        Op::Add(op) => vec![Answer::judged(add::add(op))],
-        Op::Mul(op) => vec![Answer::judged(mul::mul(op))],
-        Op::Scale(op) => vec![Answer::judged(scale::scale(op))],
-        Op::Argmax(op) => vec![Answer::Bits(argmax::argmax(op))],
-        Op::Dequantize(op) => vec![Answer::Bits(dequantize::dequantize(op))],
-        Op::Quantize(op) => vec![Answer::Bits(quantize::quantize(op))],
-        Op::Cast(op) => vec![Answer::Bits(cast::cast(op))],
-        Op::Copy(op) => vec![Answer::Bits(copy::copy(op))],
-        Op::Fill(op) => vec![Answer::Bits(fill::fill(op))],
-    }
+/// Declares a module per op, whose function of the same name computes the exact outputs.
+macro_rules! ops {
+    ($($op:ident $Op:ident,)+) => {
+        $(mod $op;)+
+
+        /// The exact outputs of `op`, in the order of its struct.
+        fn answers(op: &Op<'_, HostBuffer>) -> Vec<Answer> {
+            match op { $(Op::$Op(op) => $op::$op(op).answers(),)+ }
+        }
+    };
 }
+kernels::for_each_op!(ops);
 
 impl Compute for Exact {
     fn name(&self) -> &'static str {

@@ -1,7 +1,7 @@
 //! Launch of `argmax.hip`: one block per row.
 
 use kernels::ops::Argmax;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
@@ -20,4 +20,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Argmax<'_, DeviceBuffer>) -> Result<
         .u64("x_stride", x.layout.stride(0))
         .u32("n", x.layout.dim(1))
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

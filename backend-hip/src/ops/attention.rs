@@ -3,7 +3,7 @@
 //! None of these choices shows in the result: the kernels see to that.
 
 use kernels::ops::Attention;
-use kernels::{DType, DeviceError, Layout, OpForm, Stem, Support};
+use kernels::{DType, Depth, DeviceError, Layout, Numerics, OpForm, Stem, Support};
 
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
@@ -161,4 +161,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Attention<'_, DeviceBuffer>) -> Resu
         .u32("window", window)
         .u32("chunks", plan.chunks)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics { depth: Depth::Lanes(LANES), ..Numerics::F32 }
 }

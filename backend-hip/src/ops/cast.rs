@@ -1,7 +1,7 @@
 //! Launch of `cast.hip`: tiles of rows, one kernel per pair of types.
 
 use kernels::ops::Cast;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::rows::Rows;
 use super::{Queue, address};
@@ -19,4 +19,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Cast<'_, DeviceBuffer>) -> Result<()
         .u64("out_stride", rows.stride(&out.layout))
         .u32("n", rows.n)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

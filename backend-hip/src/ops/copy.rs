@@ -1,7 +1,7 @@
 //! Launch of `copy.hip`: tiles of rows of words, as wide as everything allows.
 
 use kernels::ops::Copy;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::rows::Rows;
 use super::{Queue, address};
@@ -32,4 +32,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Copy<'_, DeviceBuffer>) -> Result<()
         .u64("out_stride", out_stride / word)
         .u32("n", n / word)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

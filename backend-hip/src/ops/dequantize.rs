@@ -1,7 +1,7 @@
 //! Launch of `dequantize.hip`: 8 elements a thread.
 
 use kernels::ops::Dequantize;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address, row_bytes};
 use crate::memory::DeviceBuffer;
@@ -27,4 +27,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Dequantize<'_, DeviceBuffer>) -> Res
         .u32("parts", parts)
         .u32("n", n)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

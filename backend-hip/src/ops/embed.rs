@@ -1,7 +1,7 @@
 //! Launch of `embed.hip`: 8 elements a thread.
 
 use kernels::ops::Embed;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::dequantize::{BLOCK, PART};
 use super::{Queue, address, row_bytes};
@@ -24,4 +24,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Embed<'_, DeviceBuffer>) -> Result<(
         .u32("parts", parts)
         .u32("n", n)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

@@ -1,7 +1,7 @@
 //! Launch of `fill.hip`: tiles of rows, one kernel per type.
 
 use kernels::ops::Fill;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::rows::Rows;
 use super::{Queue, address};
@@ -17,4 +17,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Fill<'_, DeviceBuffer>) -> Result<()
         .u32("n", rows.n)
         .f32("value", op.value)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

@@ -2,7 +2,7 @@
 
 use kernels::ops::GeluMul;
 use kernels::ops::gelu_mul::Gelu;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::rows::Rows;
 use super::{Queue, address};
@@ -25,4 +25,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &GeluMul<'_, DeviceBuffer>) -> Result
         .u64("out_stride", rows.stride(&out.layout))
         .u32("n", rows.n)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

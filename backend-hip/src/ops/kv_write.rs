@@ -1,7 +1,7 @@
 //! Launch of `kv_write.hip`: one block per row, or one for its keys and one for its values.
 
 use kernels::ops::KvWrite;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
@@ -39,4 +39,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &KvWrite<'_, DeviceBuffer>) -> Result
         .u32("head_dim", k.dim(2))
         .u32("v_block", v_block)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

@@ -1,7 +1,7 @@
 //! Launch of `matmul.hip`: mat-vec for few rows of activations, tiles for more.
 
 use kernels::ops::Matmul;
-use kernels::{DType, Depth, DeviceError, OpForm, Stem};
+use kernels::{DType, Depth, DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address, row_bytes};
 use crate::memory::DeviceBuffer;
@@ -61,6 +61,11 @@ pub(super) fn depth(form: &OpForm) -> Depth {
 fn lanes(k: usize) -> usize {
     let chain = k.div_ceil(TURN[0]) * TURN[1];
     (k / chain.max(1)).max(1)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(form: &OpForm) -> Numerics {
+    Numerics { depth: depth(form), ..Numerics::F32 }
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Launch of `quantize.hip`: a block of values a thread.
 
 use kernels::ops::Quantize;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address, row_bytes};
 use crate::memory::DeviceBuffer;
@@ -24,4 +24,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Quantize<'_, DeviceBuffer>) -> Resul
         .u32("parts", parts)
         .u32("n", n)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

@@ -1,7 +1,7 @@
 //! Launch of `rms_norm.hip`: one block per row.
 
 use kernels::ops::RmsNorm;
-use kernels::{DeviceError, Stem};
+use kernels::{Depth, DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
@@ -35,4 +35,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &RmsNorm<'_, DeviceBuffer>) -> Result
         .u32("n", n)
         .f32("eps", op.eps)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics { depth: Depth::Lanes(BLOCK as usize), ..Numerics::F32 }
 }

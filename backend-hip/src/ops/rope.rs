@@ -2,7 +2,7 @@
 
 use kernels::ops::Rope;
 use kernels::ops::rope::{Pairing, Scaling, correction_range};
-use kernels::{DeviceError, Source, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Source, Stem};
 
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
@@ -78,4 +78,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Rope<'_, DeviceBuffer>) -> Result<()
         .f64("span", stretch.span)
         .f64("magnitude", stretch.magnitude)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

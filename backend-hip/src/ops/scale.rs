@@ -1,7 +1,7 @@
 //! Launch of `scale.hip`: tiles of rows.
 
 use kernels::ops::Scale;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::rows::Rows;
 use super::{Queue, address};
@@ -19,4 +19,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Scale<'_, DeviceBuffer>) -> Result<(
         .u32("n", rows.n)
         .f32("factor", op.factor)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

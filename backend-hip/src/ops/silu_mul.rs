@@ -1,7 +1,7 @@
 //! Launch of `silu_mul.hip`: tiles of rows.
 
 use kernels::ops::SiluMul;
-use kernels::{DeviceError, Stem};
+use kernels::{DeviceError, Numerics, OpForm, Stem};
 
 use super::rows::Rows;
 use super::{Queue, address};
@@ -20,4 +20,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &SiluMul<'_, DeviceBuffer>) -> Result
         .u64("out_stride", rows.stride(&out.layout))
         .u32("n", rows.n)
         .run(queue.stream)
+}
+
+/// How the kernel computes.
+pub(super) fn numerics(_: &OpForm) -> Numerics {
+    Numerics::F32
 }

@@ -11,10 +11,12 @@ use crate::data::{Data, Operands};
 #[derive(Debug)]
 pub struct Add;
 
+/// The family of this op.
+pub type Cases = super::rowwise::Rows<Add>;
+
 impl RowWise for Add {
     const STEM: Stem = Stem::Add;
     const VARIANTS: &'static [&'static str] = &["tensor", "row"];
-    const IN_PLACE: bool = true;
     const EXACT: Option<Data> = Some(Data::Powers);
 
     fn record(spec: &Spec, x: &[f32], rows: Range<usize>) -> Record {

@@ -12,10 +12,12 @@ use crate::trial::{Stop, Trial};
 #[derive(Debug)]
 pub struct Argmax;
 
+/// The family of this op.
+pub type Cases = super::rowwise::Rows<Argmax>;
+
 impl RowWise for Argmax {
     const STEM: Stem = Stem::Argmax;
     const VARIANTS: &'static [&'static str] = &["plain"];
-    const IN_PLACE: bool = false;
     const EXACT: Option<Data> = Some(Data::Integers);
     // The largest element may well be the first.
     const VISIBLE: bool = false;

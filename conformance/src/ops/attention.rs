@@ -15,6 +15,9 @@ use crate::trial::{Stop, Trial};
 #[derive(Debug)]
 pub struct Attention;
 
+/// The family of this op.
+pub type Cases = Attention;
+
 /// What distinguishes the cases of `attention`. The format is the cache's.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spec {

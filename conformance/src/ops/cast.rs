@@ -8,6 +8,9 @@ use super::convert::Conversion;
 #[derive(Debug)]
 pub struct Cast;
 
+/// The family of this op.
+pub type Cases = super::convert::Converted<Cast>;
+
 impl Conversion for Cast {
     const STEM: Stem = Stem::Cast;
 

@@ -8,6 +8,9 @@ use super::convert::Conversion;
 #[derive(Debug)]
 pub struct Copy;
 
+/// The family of this op.
+pub type Cases = super::convert::Converted<Copy>;
+
 impl Conversion for Copy {
     const STEM: Stem = Stem::Copy;
 

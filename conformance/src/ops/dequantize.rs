@@ -8,6 +8,9 @@ use super::convert::Conversion;
 #[derive(Debug)]
 pub struct Dequantize;
 
+/// The family of this op.
+pub type Cases = super::convert::Converted<Dequantize>;
+
 impl Conversion for Dequantize {
     const STEM: Stem = Stem::Dequantize;
 

@@ -16,6 +16,9 @@ use crate::weights::{Style, weights};
 #[derive(Debug)]
 pub struct Embed;
 
+/// The family of this op.
+pub type Cases = Embed;
+
 /// What distinguishes the cases of `embed`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spec {

@@ -15,6 +15,9 @@ use crate::trial::{Stop, Trial};
 #[derive(Debug)]
 pub struct Fill;
 
+/// The family of this op.
+pub type Cases = Fill;
+
 /// What distinguishes the cases of `fill`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spec {

@@ -11,10 +11,12 @@ use crate::data::Operands;
 #[derive(Debug)]
 pub struct GeluMul;
 
+/// The family of this op.
+pub type Cases = super::rowwise::Rows<GeluMul>;
+
 impl RowWise for GeluMul {
     const STEM: Stem = Stem::GeluMul;
     const VARIANTS: &'static [&'static str] = &["erf", "tanh"];
-    const IN_PLACE: bool = true;
 
     fn record(spec: &Spec, x: &[f32], rows: Range<usize>) -> Record {
         let shape = [rows.len(), spec.n];

@@ -16,6 +16,9 @@ use crate::trial::{Stop, Trial};
 #[derive(Debug)]
 pub struct KvWrite;
 
+/// The family of this op.
+pub type Cases = KvWrite;
+
 /// What distinguishes the cases of `kv_write`. The format is the cache's.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spec {

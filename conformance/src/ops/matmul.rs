@@ -17,6 +17,9 @@ use crate::weights::{Style, weights};
 #[derive(Debug)]
 pub struct Matmul;
 
+/// The family of this op.
+pub type Cases = Matmul;
+
 /// What distinguishes the cases of `matmul`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spec {

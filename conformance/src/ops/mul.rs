@@ -11,10 +11,12 @@ use crate::data::{Data, Operands};
 #[derive(Debug)]
 pub struct Mul;
 
+/// The family of this op.
+pub type Cases = super::rowwise::Rows<Mul>;
+
 impl RowWise for Mul {
     const STEM: Stem = Stem::Mul;
     const VARIANTS: &'static [&'static str] = &["tensor", "row"];
-    const IN_PLACE: bool = true;
     const EXACT: Option<Data> = Some(Data::Powers);
 
     fn record(spec: &Spec, x: &[f32], rows: Range<usize>) -> Record {

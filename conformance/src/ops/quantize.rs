@@ -8,6 +8,9 @@ use super::convert::Conversion;
 #[derive(Debug)]
 pub struct Quantize;
 
+/// The family of this op.
+pub type Cases = super::convert::Converted<Quantize>;
+
 impl Conversion for Quantize {
     const STEM: Stem = Stem::Quantize;
 

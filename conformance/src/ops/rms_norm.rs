@@ -14,10 +14,12 @@ use crate::trial::{Stop, Trial};
 #[derive(Debug)]
 pub struct RmsNorm;
 
+/// The family of this op.
+pub type Cases = super::rowwise::Rows<RmsNorm>;
+
 impl RowWise for RmsNorm {
     const STEM: Stem = Stem::RmsNorm;
     const VARIANTS: &'static [&'static str] = &["eps-1e-5", "eps-1e-6", "eps-0", "eps-0.5"];
-    const IN_PLACE: bool = true;
     const LONG: &'static [usize] = &[1025, 2048, 4097, 8192, 8193, 9001];
     const LAWS: &'static [Law] = &[("scale_invariance", scale_invariance), ("bad_eps", bad_eps)];
 

@@ -15,6 +15,9 @@ use crate::trial::{Stop, Trial};
 #[derive(Debug)]
 pub struct Rope;
 
+/// The family of this op.
+pub type Cases = Rope;
+
 /// What distinguishes the cases of `rope`.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spec {

@@ -28,9 +28,6 @@ pub trait RowWise: 'static {
     /// Variants of the op, the usual one first; at least one.
     const VARIANTS: &'static [&'static str];
 
-    /// Whether the op can work in place.
-    const IN_PLACE: bool;
-
     /// Data for which the result is exact in any implementation.
     const EXACT: Option<Data> = None;
 
@@ -42,6 +39,11 @@ pub trait RowWise: 'static {
 
     /// Laws besides row invariance.
     const LAWS: &'static [Law] = &[];
+
+    /// Whether the op can work in place.
+    fn in_place() -> bool {
+        Self::STEM.facts().in_place().is_some()
+    }
 
     /// The op on rows `rows` of `x`, which holds all rows of the case.
     fn record(spec: &Spec, x: &[f32], rows: Range<usize>) -> Record;
@@ -138,7 +140,7 @@ impl<O: RowWise> Family for Rows<O> {
             for (turn, rows) in [1, 2, 5, 33].into_iter().enumerate() {
                 for packing in [Packing::Dense, Packing::Padded] {
                     for in_place in [false, true] {
-                        if in_place && !O::IN_PLACE {
+                        if in_place && !O::in_place() {
                             continue;
                         }
                         let variant = O::VARIANTS[(turn + n) % O::VARIANTS.len()].to_owned();
@@ -165,7 +167,7 @@ impl<O: RowWise> Family for Rows<O> {
             let seed = n as u64;
             let base = Spec { rows: 2, n, packing, seed, ..plain.clone() };
             specs.extend(Data::RANDOM.map(|data| Spec { data, ..base.clone() }));
-            specs.push(Spec { in_place: O::IN_PLACE, ..base.clone() });
+            specs.push(Spec { in_place: O::in_place(), ..base.clone() });
             specs.push(Spec { kind: Kind::Hostile, topic: "containment".into(), ..base.clone() });
             specs.push(Spec { kind: Kind::Law, topic: "row_invariance".into(), ..base });
         }
@@ -186,7 +188,7 @@ impl<O: RowWise> Family for Rows<O> {
                 n,
                 data,
                 packing: if padded { Packing::Padded } else { Packing::Dense },
-                in_place: in_place && O::IN_PLACE,
+                in_place: in_place && O::in_place(),
                 seed,
             })
             .boxed()

@@ -11,10 +11,12 @@ use crate::data::{Data, Operands};
 #[derive(Debug)]
 pub struct Scale;
 
+/// The family of this op.
+pub type Cases = super::rowwise::Rows<Scale>;
+
 impl RowWise for Scale {
     const STEM: Stem = Stem::Scale;
     const VARIANTS: &'static [&'static str] = &["by-0.3", "by--7", "by-1e-38", "by-1e30"];
-    const IN_PLACE: bool = true;
     const EXACT: Option<Data> = Some(Data::Integers);
 
     fn record(spec: &Spec, x: &[f32], rows: Range<usize>) -> Record {

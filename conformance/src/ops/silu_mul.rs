@@ -11,10 +11,12 @@ use crate::data::Operands;
 #[derive(Debug)]
 pub struct SiluMul;
 
+/// The family of this op.
+pub type Cases = super::rowwise::Rows<SiluMul>;
+
 impl RowWise for SiluMul {
     const STEM: Stem = Stem::SiluMul;
     const VARIANTS: &'static [&'static str] = &["plain"];
-    const IN_PLACE: bool = true;
 
     fn record(spec: &Spec, x: &[f32], rows: Range<usize>) -> Record {
         let shape = [rows.len(), spec.n];

@@ -12,10 +12,12 @@ use crate::trial::{Stop, Trial};
 #[derive(Debug)]
 pub struct Softmax;
 
+/// The family of this op.
+pub type Cases = super::rowwise::Rows<Softmax>;
+
 impl RowWise for Softmax {
     const STEM: Stem = Stem::Softmax;
     const VARIANTS: &'static [&'static str] = &["scale-1", "scale-0.125", "scale-30", "scale--2"];
-    const IN_PLACE: bool = true;
     const LONG: &'static [usize] = &[1025, 2048, 4097, 8192, 8193, 9001];
     const LAWS: &'static [Law] = &[
         ("shift", shift),

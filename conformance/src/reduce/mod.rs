@@ -1,15 +1,11 @@
 //! Smaller ops: parts of a record that are records again.
 //!
-//! [`axes`] knows along which dimensions an op falls into independent or at least meaningful parts, and takes one.
+//! [`kernels::Axis`] says along which dimensions an op falls into independent or at least meaningful parts, and takes one.
 //! [`shrink`] makes a failing op as small as it can and [`around`] keeps what lies around one element of an output.
-
-mod axes;
 
 use std::ops::Range;
 
 use kernels::{Layout, Record, Role, Stem};
-
-pub use axes::{Axis, axes};
 
 /// Attempts after which shrinking stops.
 const ATTEMPTS: usize = 600;
@@ -36,7 +32,7 @@ pub fn shrink(record: &Record, enough: usize, mut fails: impl FnMut(&Record) -> 
     loop {
         let before = size(&smallest);
         attempt(compact(&smallest), &mut smallest, &mut attempts);
-        for axis in axes(record.stem) {
+        for axis in record.stem.facts().axes {
             while attempts < ATTEMPTS && size(&smallest) > enough {
                 let candidates = axis.parts(&smallest);
                 let found = candidates
@@ -68,7 +64,7 @@ impl Part {
     /// The part's share of an output that lies dense in `bytes` as `layout` says.
     pub fn of_output(&self, layout: &Layout, bytes: &[u8]) -> Option<(Layout, Vec<u8>)> {
         let whole = Some(*layout);
-        let part = self.kept.iter().fold(whole, |l, (dim, range)| axes::part(&l?, *dim, range.clone()))?;
+        let part = self.kept.iter().fold(whole, |l, (dim, range)| l?.part(*dim, range.clone()))?;
         Some((part.densified(), part.gather(bytes, 0)?))
     }
 }
@@ -89,7 +85,7 @@ pub fn around(record: &Record, index: &[usize], limit: usize) -> Option<Part> {
         ));
         part = compact;
     }
-    for axis in axes(record.stem).iter().filter(|axis| axis.independent()) {
+    for axis in record.stem.facts().axes.iter().filter(|axis| axis.is_independent()) {
         let Some(dim) = axis.of_output(&part) else { continue };
         let Some(mut at) = index.get(dim).copied() else { continue };
         let group = axis.group(&part);

@@ -41,7 +41,11 @@ pub struct Argmax<'a, B> {
     pub out: ViewMut<'a, B>,
 }
 
-operands!(Argmax { x, out } {});
+operands! {
+    Argmax: Bitwise { x, out } {}
+    rows: Independent { x 0, out 0 }
+    columns: Summed { x 1 }
+}
 
 impl<B: Buffer> Argmax<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

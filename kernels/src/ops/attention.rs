@@ -130,7 +130,14 @@ pub struct Attention<'a, B> {
     pub softcap: Option<f32>,
 }
 
-operands!(Attention { q, k_cache, v_cache, seqs, positions, out } { scale, window, softcap });
+operands! {
+    Attention: Bounded { q, k_cache, v_cache, seqs, positions, out } { scale, window, softcap }
+    rows: Independent { q 0, seqs 0, positions 0, out 0 }
+    heads: Grouped { q 1, out 1, k_cache 2, v_cache 2 }
+    seqs: Summed { k_cache 0, v_cache 0 }
+    slots: Summed { k_cache 1, v_cache 1 }
+    dim: Summed { q 2, out 2, k_cache 3, v_cache 3 }
+}
 
 impl<B: Buffer> Attention<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

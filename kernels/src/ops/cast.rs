@@ -45,7 +45,11 @@ pub struct Cast<'a, B> {
     pub out: ViewMut<'a, B>,
 }
 
-operands!(Cast { x, out } {});
+operands! {
+    Cast: Bitwise { x, out } {}
+    rows: Independent { x 0, out 0 }
+    columns: Independent { x 1, out 1 }
+}
 
 impl<B: Buffer> Cast<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

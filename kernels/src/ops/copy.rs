@@ -41,7 +41,11 @@ pub struct Copy<'a, B> {
     pub out: ViewMut<'a, B>,
 }
 
-operands!(Copy { x, out } {});
+operands! {
+    Copy: Bitwise { x, out } {}
+    rows: Independent { x 0, out 0 }
+    columns: Independent { x 1, out 1 }
+}
 
 /// Every type there is.
 const ANY: [DType; 17] = {

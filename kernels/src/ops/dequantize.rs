@@ -44,7 +44,11 @@ pub struct Dequantize<'a, B> {
     pub out: ViewMut<'a, B>,
 }
 
-operands!(Dequantize { x, out } {});
+operands! {
+    Dequantize: Bitwise { x, out } {}
+    rows: Independent { x 0, out 0 }
+    columns: Independent { x 1, out 1 }
+}
 
 impl<B: Buffer> Dequantize<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

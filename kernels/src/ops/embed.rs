@@ -44,7 +44,11 @@ pub struct Embed<'a, B> {
     pub out: ViewMut<'a, B>,
 }
 
-operands!(Embed { table, ids, out } {});
+operands! {
+    Embed: Bitwise { table, ids, out } {}
+    rows: Independent { ids 0, out 0 }
+    columns: Independent { table 1, out 1 }
+}
 
 impl<B: Buffer> Embed<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

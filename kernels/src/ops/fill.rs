@@ -41,7 +41,11 @@ pub struct Fill<'a, B> {
     pub value: f32,
 }
 
-operands!(Fill { out } { value });
+operands! {
+    Fill: Bitwise { out } { value }
+    rows: Independent { out 0 }
+    columns: Independent { out 1 }
+}
 
 impl<B: Buffer> Fill<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

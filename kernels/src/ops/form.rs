@@ -25,22 +25,8 @@ impl OpForm {
 
     /// Whether the result depends on what the outputs hold before: an op in place, or one that writes only part of its output.
     pub fn reads_outputs(&self) -> bool {
-        let source = match self.stem {
-            Stem::KvWrite => return true,
-            Stem::RmsNorm | Stem::Rope | Stem::Softmax | Stem::Scale => "x",
-            Stem::Add | Stem::Mul => "a",
-            Stem::SiluMul | Stem::GeluMul => "gate",
-            Stem::Embed
-            | Stem::Matmul
-            | Stem::Attention
-            | Stem::Argmax
-            | Stem::Dequantize
-            | Stem::Quantize
-            | Stem::Cast
-            | Stem::Copy
-            | Stem::Fill => return false,
-        };
-        self.layout(source).is_none()
+        let facts = self.stem.facts();
+        facts.updates || facts.in_place().is_some_and(|source| self.layout(source).is_none())
     }
 
     /// Element type of operand `name`.

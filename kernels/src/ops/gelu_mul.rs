@@ -93,7 +93,11 @@ pub struct GeluMul<'a, B> {
     pub form: Gelu,
 }
 
-operands!(GeluMul { gate, up, out } { form });
+operands! {
+    GeluMul: Bounded { gate, up, out } { form }
+    rows: Independent { gate 0, up 0, out 0 }
+    columns: Independent { gate 1, up 1, out 1 }
+}
 
 impl<B: Buffer> GeluMul<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

@@ -65,7 +65,14 @@ pub struct KvWrite<'a, B> {
     pub v_cache: ViewMut<'a, B>,
 }
 
-operands!(KvWrite { k, v, seqs, positions, k_cache, v_cache } {});
+operands! {
+    KvWrite: Bitwise, updates { k, v, seqs, positions, k_cache, v_cache } {}
+    rows: Summed { k 0, v 0, seqs 0, positions 0 }
+    seqs: Summed { k_cache 0, v_cache 0 }
+    slots: Summed { k_cache 1, v_cache 1 }
+    heads: Independent { k 1, v 1, k_cache 2, v_cache 2 }
+    dim: Independent { k 2, v 2, k_cache 3, v_cache 3 }
+}
 
 impl<B: Buffer> KvWrite<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

@@ -101,7 +101,12 @@ pub struct Matmul<'a, B> {
     pub out: ViewMut<'a, B>,
 }
 
-operands!(Matmul { x, weight, bias, out } {});
+operands! {
+    Matmul: Bounded { x, weight, bias, out } {}
+    m: Independent { x 0, out 0 }
+    n: Independent { weight 0, bias 0, out 1 }
+    k: Summed { x 1, weight 1 }
+}
 
 impl<B: Buffer> Matmul<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

@@ -5,15 +5,13 @@
 //! otherwise, the innermost dimension is dense, outer strides are free, no dimension is empty, and activations
 //! are f32.
 //!
-//! Three classes of ops, by how an output is compared with the oracle:
-//!
-//! | class | ops | comparison |
-//! |---|---|---|
-//! | bitwise | [`embed`], [`kv_write`], [`argmax`], [`dequantize`], [`quantize`], [`cast`], [`copy`], [`fill`] | equal bits (any NaN equals any NaN) |
-//! | correctly rounded | [`add`], [`mul`], [`scale`] | the f32 nearest to the exact result |
-//! | bounded | [`rms_norm`], [`matmul`], [`rope`], [`attention`], [`softmax`], [`silu_mul`], [`gelu_mul`] | `\|got − want\| ≤ bound` per element |
+//! What an op *is* (class, operands, parameters, axes) is said once, in its own file, by `operands!`; which ops there are is said
+//! once, in [`for_each_op!`](crate::for_each_op). Everything else is derived from those two: [`Stem`], [`Op`], and in other crates
+//! every list and every `match` over all ops.
 
+mod axis;
 mod check;
+mod facts;
 mod form;
 mod operand;
 
@@ -26,12 +24,44 @@ use serde_json::{Map, Value};
 use crate::record::{Bag, BindError};
 use crate::{Buffer, OpError, ViewMut};
 
+pub use axis::{Axis, AxisKind};
 pub(crate) use check::Checker;
+pub use facts::{Class, Facts, OperandFact, OperandKind};
 pub use form::OpForm;
 pub(crate) use operand::operands;
 pub use operand::{OperandRef, Rebind, Role};
 
-/// Declares the closed set of ops: `module Struct` pairs, in the order of tables and reports.
+/// Calls `$then! { module Type, … }` with every op, in the order of tables and reports.
+///
+/// This is the list of the ops. A crate that needs one item per op (a module, an arm of a `match`, a row of a table) defines a macro
+/// that makes it and hands the macro's name to this one, so that a new op cannot be forgotten there.
+#[macro_export]
+macro_rules! for_each_op {
+    ($then:ident) => {
+        $then! {
+            embed Embed,
+            rms_norm RmsNorm,
+            matmul Matmul,
+            rope Rope,
+            kv_write KvWrite,
+            attention Attention,
+            softmax Softmax,
+            silu_mul SiluMul,
+            gelu_mul GeluMul,
+            add Add,
+            mul Mul,
+            scale Scale,
+            argmax Argmax,
+            dequantize Dequantize,
+            quantize Quantize,
+            cast Cast,
+            copy Copy,
+            fill Fill,
+        }
+    };
+}
+
+/// Declares [`Stem`] and [`Op`], the closed enumerations of the ops.
 macro_rules! ops {
     ($($module:ident $Op:ident,)+) => {
         $(pub mod $module; pub use $module::$Op;)+
@@ -49,6 +79,16 @@ macro_rules! ops {
             /// The stem.
             pub const fn name(self) -> &'static str {
                 match self { $(Stem::$Op => stringify!($module),)+ }
+            }
+
+            /// Name of the op's type: `RmsNorm`.
+            pub const fn type_name(self) -> &'static str {
+                match self { $(Stem::$Op => stringify!($Op),)+ }
+            }
+
+            /// What the op is: class, operands, parameters, axes.
+            pub fn facts(self) -> &'static Facts {
+                match self { $(Stem::$Op => $module::facts(),)+ }
             }
         }
 
@@ -105,26 +145,7 @@ macro_rules! ops {
     };
 }
 
-ops! {
-    embed Embed,
-    rms_norm RmsNorm,
-    matmul Matmul,
-    rope Rope,
-    kv_write KvWrite,
-    attention Attention,
-    softmax Softmax,
-    silu_mul SiluMul,
-    gelu_mul GeluMul,
-    add Add,
-    mul Mul,
-    scale Scale,
-    argmax Argmax,
-    dequantize Dequantize,
-    quantize Quantize,
-    cast Cast,
-    copy Copy,
-    fill Fill,
-}
+for_each_op!(ops);
 
 impl fmt::Display for Stem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

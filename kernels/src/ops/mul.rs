@@ -52,7 +52,11 @@ pub struct Mul<'a, B> {
     pub out: ViewMut<'a, B>,
 }
 
-operands!(Mul { a, b, out } {});
+operands! {
+    Mul: Rounded { a, b, out } {}
+    rows: Independent { a 0, b 0, out 0 }
+    columns: Independent { a 1, b 1, out 1 }
+}
 
 impl<B: Buffer> Mul<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

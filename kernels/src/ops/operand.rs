@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::{OperandFact, OperandKind};
 use crate::record::{Bag, BindError};
 use crate::{Indices, Layout, Source, View, ViewMut};
 
@@ -42,8 +43,19 @@ pub trait Rebind<'a, B, C> {
     fn view_mut(&mut self, name: &'static str, view: ViewMut<'a, B>) -> ViewMut<'a, C>;
 }
 
+/// The fact about the operand `name`, from the type of the field that `field` projects.
+pub(crate) fn fact<'a, O, T>(name: &'static str, _field: fn(&O) -> &T) -> OperandFact
+where
+    T: Operand<'a, ()>,
+{
+    OperandFact { name, kind: T::KIND }
+}
+
 /// A field of an op that stands for an operand.
 pub(crate) trait Operand<'a, B>: Sized {
+    /// What the field may hold.
+    const KIND: OperandKind;
+
     /// The same field over other buffers, borrowed for `'s`.
     type With<'s, C: 's>
     where
@@ -62,6 +74,8 @@ pub(crate) trait Operand<'a, B>: Sized {
 }
 
 impl<'a, B: 'a> Operand<'a, B> for View<'a, B> {
+    const KIND: OperandKind = OperandKind::Input;
+
     type With<'s, C: 's>
         = View<'s, C>
     where
@@ -81,6 +95,8 @@ impl<'a, B: 'a> Operand<'a, B> for View<'a, B> {
 }
 
 impl<'a, B: 'a> Operand<'a, B> for Option<View<'a, B>> {
+    const KIND: OperandKind = OperandKind::Optional;
+
     type With<'s, C: 's>
         = Option<View<'s, C>>
     where
@@ -106,6 +122,8 @@ impl<'a, B: 'a> Operand<'a, B> for Option<View<'a, B>> {
 }
 
 impl<'a, B: 'a> Operand<'a, B> for Source<'a, B> {
+    const KIND: OperandKind = OperandKind::InPlace;
+
     type With<'s, C: 's>
         = Source<'s, C>
     where
@@ -130,6 +148,8 @@ impl<'a, B: 'a> Operand<'a, B> for Source<'a, B> {
 }
 
 impl<'a, B: 'a> Operand<'a, B> for Indices<'a, B> {
+    const KIND: OperandKind = OperandKind::Indices;
+
     type With<'s, C: 's>
         = Indices<'s, C>
     where
@@ -150,6 +170,8 @@ impl<'a, B: 'a> Operand<'a, B> for Indices<'a, B> {
 }
 
 impl<'a, B: 'a> Operand<'a, B> for ViewMut<'a, B> {
+    const KIND: OperandKind = OperandKind::Output;
+
     type With<'s, C: 's>
         = ViewMut<'s, C>
     where
@@ -181,10 +203,41 @@ pub(crate) fn param<T: serde::de::DeserializeOwned>(
     serde_json::from_value(value.clone()).map_err(|e| BindError::BadParam { name, why: e.to_string() })
 }
 
-/// `operands!(RmsNorm { x, weight, out } { eps })`: the list of an op's operands and parameters, and from it
-/// validation's entry, walking, rebinding, storing and binding.
+/// What an op is: its [`Class`](super::Class), its operands and parameters in the order of its struct, and the axes that the operands
+/// share. From it follow validation's entry, walking, rebinding, storing, binding, cutting and the op's [`Facts`](super::Facts).
+///
+/// ```text
+/// operands! {
+///     RmsNorm: Bounded { x, weight, out } { eps }
+///     rows: Independent { x 0, out 0 }
+///     columns: Summed { x 1, weight 0, out 1 }
+/// }
+/// ```
+///
+/// `KvWrite: Bitwise, updates { … }` is an op that writes only part of its outputs.
 macro_rules! operands {
-    ($Op:ident { $($operand:ident),+ $(,)? } { $($param:ident),* $(,)? }) => {
+    (@updates) => { false };
+    (@updates updates) => { true };
+    ($Op:ident: $class:ident $(, $updates:ident)? { $($operand:ident),+ $(,)? } { $($param:ident),* $(,)? }
+        $($axis:ident: $kind:ident { $($along:ident $dim:literal),+ $(,)? })+
+    ) => {
+        pub(super) fn facts() -> &'static $crate::ops::Facts {
+            use std::sync::LazyLock;
+            use $crate::ops::operand::fact;
+            static FACTS: LazyLock<$crate::ops::Facts> = LazyLock::new(|| $crate::ops::Facts {
+                class: $crate::ops::Class::$class,
+                operands: vec![$(fact(stringify!($operand), |op: &$Op<'_, ()>| &op.$operand),)+],
+                params: &[$(stringify!($param)),*],
+                axes: &[$($crate::ops::Axis {
+                    name: stringify!($axis),
+                    kind: $crate::ops::AxisKind::$kind,
+                    operands: &[$((stringify!($along), $dim)),+],
+                }),+],
+                updates: $crate::ops::operand::operands!(@updates $($updates)?),
+            });
+            &FACTS
+        }
+
         impl<'a, B: 'a> $Op<'a, B> {
             /// Checks everything that can be checked before the op runs. The only way to a [`Valid`](crate::Valid) op.
             pub fn validate(self) -> Result<$crate::Valid<$crate::Op<'a, B>>, $crate::OpError>

@@ -47,7 +47,11 @@ pub struct Quantize<'a, B> {
     pub out: ViewMut<'a, B>,
 }
 
-operands!(Quantize { x, out } {});
+operands! {
+    Quantize: Bitwise { x, out } {}
+    rows: Independent { x 0, out 0 }
+    columns: Independent { x 1, out 1 }
+}
 
 impl<B: Buffer> Quantize<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

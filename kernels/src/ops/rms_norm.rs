@@ -69,7 +69,11 @@ pub struct RmsNorm<'a, B> {
     pub eps: f32,
 }
 
-operands!(RmsNorm { x, weight, out } { eps });
+operands! {
+    RmsNorm: Bounded { x, weight, out } { eps }
+    rows: Independent { x 0, out 0 }
+    columns: Summed { x 1, weight 0, out 1 }
+}
 
 impl<B: Buffer> RmsNorm<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

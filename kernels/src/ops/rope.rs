@@ -178,7 +178,11 @@ pub struct Rope<'a, B> {
     pub max_positions: usize,
 }
 
-operands!(Rope { x, positions, factors, out } { pairing, n_rot, base, scaling, max_positions });
+operands! {
+    Rope: Bounded { x, positions, factors, out } { pairing, n_rot, base, scaling, max_positions }
+    rows: Independent { x 0, positions 0, out 0 }
+    heads: Independent { x 1, out 1 }
+}
 
 impl<B: Buffer> Rope<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

@@ -50,7 +50,11 @@ pub struct Scale<'a, B> {
     pub factor: f32,
 }
 
-operands!(Scale { x, out } { factor });
+operands! {
+    Scale: Rounded { x, out } { factor }
+    rows: Independent { x 0, out 0 }
+    columns: Independent { x 1, out 1 }
+}
 
 impl<B: Buffer> Scale<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

@@ -68,7 +68,11 @@ pub struct SiluMul<'a, B> {
     pub out: ViewMut<'a, B>,
 }
 
-operands!(SiluMul { gate, up, out } {});
+operands! {
+    SiluMul: Bounded { gate, up, out } {}
+    rows: Independent { gate 0, up 0, out 0 }
+    columns: Independent { gate 1, up 1, out 1 }
+}
 
 impl<B: Buffer> SiluMul<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

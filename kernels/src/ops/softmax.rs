@@ -92,7 +92,11 @@ pub struct Softmax<'a, B> {
     pub scale: f32,
 }
 
-operands!(Softmax { x, out } { scale });
+operands! {
+    Softmax: Bounded { x, out } { scale }
+    rows: Independent { x 0, out 0 }
+    columns: Summed { x 1, out 1 }
+}
 
 impl<B: Buffer> Softmax<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {

@@ -5,26 +5,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod add;
-mod argmax;
-mod attention;
 mod binding;
-mod cast;
-mod copy;
-mod dequantize;
-mod embed;
-mod fill;
-mod gelu_mul;
-mod kv_write;
 mod layouts;
-mod matmul;
-mod mul;
-mod quantize;
-mod rms_norm;
-mod rope;
-mod scale;
-mod silu_mul;
-mod softmax;
 
 use std::fmt::Display;
 
@@ -44,29 +26,18 @@ impl Buffer for Memory {
     }
 }
 
-/// A valid op: dense operands at the first byte of buffers that they fill, at least three rows each.
-fn sample(stem: Stem) -> Record {
-    match stem {
-        Stem::Embed => embed::sample(),
-        Stem::RmsNorm => rms_norm::sample(),
-        Stem::Matmul => matmul::sample(),
-        Stem::Rope => rope::sample(),
-        Stem::KvWrite => kv_write::sample(),
-        Stem::Attention => attention::sample(),
-        Stem::Softmax => softmax::sample(),
-        Stem::SiluMul => silu_mul::sample(),
-        Stem::GeluMul => gelu_mul::sample(),
-        Stem::Add => add::sample(),
-        Stem::Mul => mul::sample(),
-        Stem::Scale => scale::sample(),
-        Stem::Argmax => argmax::sample(),
-        Stem::Dequantize => dequantize::sample(),
-        Stem::Quantize => quantize::sample(),
-        Stem::Cast => cast::sample(),
-        Stem::Copy => copy::sample(),
-        Stem::Fill => fill::sample(),
-    }
+/// Declares a module per op, with its `sample`.
+macro_rules! ops {
+    ($($op:ident $Op:ident,)+) => {
+        $(mod $op;)+
+
+        /// A valid op: dense operands at the first byte of buffers that they fill, at least three rows each.
+        fn sample(stem: Stem) -> Record {
+            match stem { $(Stem::$Op => $op::sample(),)+ }
+        }
+    };
 }
+kernels::for_each_op!(ops);
 
 /// Adds a dense operand in a buffer that it fills.
 fn dense(record: Record, name: &str, role: Role, dtype: DType, shape: &[usize]) -> Record {
