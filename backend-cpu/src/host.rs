@@ -5,8 +5,8 @@ use std::io::ErrorKind;
 use std::ops::Range;
 
 use kernels::{
-    Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Pending, Place, Site,
-    Support, Tag, Valid,
+    Adoption, Backend, Buffer, DeviceError, DeviceKind, HostMemory, Identity, Numerics, Op, OpForm, Pending,
+    Site, Support, Valid,
 };
 
 use crate::HostBuffer;
@@ -81,7 +81,7 @@ impl<C: Compute> Backend for Host<C> {
     type Pending = Landed;
 
     fn identity(&self) -> Identity {
-        Identity { name: self.compute.name(), device: self.compute.describe(), place: Place::Host }
+        Identity { name: self.compute.name(), device: self.compute.describe(), kind: DeviceKind::Host }
     }
 
     fn numerics(&self, op: &OpForm) -> Numerics {
@@ -143,7 +143,7 @@ impl<C: Compute> Backend for Host<C> {
         _: &HostStream,
         from: &HostBuffer,
         range: Range<usize>,
-        _: Tag<'_>,
+        _: &Site,
     ) -> Result<Landed, DeviceError> {
         read(from, range).map(|bytes| Landed(bytes.to_vec()))
     }
@@ -153,7 +153,7 @@ impl<C: Compute> Backend for Host<C> {
         _: &HostStream,
         from: &HostBuffer,
         range: Range<usize>,
-        _: Tag<'_>,
+        _: &Site,
         to: &mut [u8],
     ) -> Result<(), DeviceError> {
         let bytes = read(from, range)?;

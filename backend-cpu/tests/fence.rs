@@ -12,7 +12,7 @@ use backend_cpu::HostBuffer;
 use backend_cpu::fast::Threads;
 use backend_cpu::fence::Fence;
 use backend_cpu::host::Host;
-use kernels::{Adoption, Backend, HostMemory, Pending, Tag};
+use kernels::{Adoption, Backend, HostMemory, Pending, Site};
 
 /// Set in a process that may die.
 const STEP: &str = "ASSAY_TEST_STEP_OVER_FENCE";
@@ -92,7 +92,7 @@ fn what_is_written_behind_a_fence_is_read_back() {
     let stream = backend.stream().unwrap();
     let content: Vec<u8> = (0..=255).cycle().take(LEN).collect();
     let buffer = backend.upload(&stream, &content, "x").unwrap();
-    let back = backend.read_bytes(&stream, &buffer, 1..LEN, Tag::of("x")).unwrap().wait().unwrap();
+    let back = backend.read_bytes(&stream, &buffer, 1..LEN, &Site::outside("x")).unwrap().wait().unwrap();
     assert_eq!(back, content[1..]);
 }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use kernels::{DeviceError, Tag};
+use kernels::{DeviceError, Site};
 
 /// What is logged about copies to the host.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -51,8 +51,8 @@ impl AuditOptions {
 pub(crate) struct Copy {
     pub tensor: String,
     pub step: usize,
-    /// −1 outside the layers.
-    pub layer: i64,
+    /// `None` outside the layers, −1 in the log.
+    pub layer: Option<usize>,
     pub stream: usize,
     pub source: u64,
     pub destination: usize,
@@ -65,11 +65,11 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    pub fn new(tag: Tag<'_>) -> Self {
+    pub fn new(site: &Site) -> Self {
         Copy {
-            tensor: tag.tensor.into(),
-            step: tag.step,
-            layer: tag.layer.map_or(-1, |layer| i64::try_from(layer).unwrap_or(i64::MAX)),
+            tensor: site.point.clone().into_owned(),
+            step: site.step,
+            layer: site.layer,
             stream: 0,
             source: 0,
             destination: 0,
@@ -79,6 +79,11 @@ impl Copy {
             id: 0,
         }
     }
+}
+
+/// The layer as the log writes it: −1 outside the layers.
+fn layer_number(copy: &Copy) -> String {
+    copy.layer.map_or_else(|| "-1".into(), |layer| layer.to_string())
 }
 
 /// The log.
@@ -133,7 +138,7 @@ impl Audit {
                 copy.bytes,
                 copy.tensor,
                 copy.step,
-                copy.layer
+                layer_number(copy)
             );
         }
         if self.options.trace {
@@ -152,7 +157,7 @@ impl Audit {
             return;
         }
         let mut text = String::new();
-        let outcome = match result {
+        let outcome = match result.as_ref().map_err(DeviceError::cause) {
             Ok(()) => "hipSuccess".to_owned(),
             Err(DeviceError::Runtime { name, .. }) => name.clone(),
             Err(_) => "hipErrorIllegalAddress".to_owned(),
@@ -173,7 +178,7 @@ impl Audit {
                 "[D2H_CHECK] tensor={} step={} layer={} src_ptr={:#x} dst_ptr={:#x} offset={} size={} alloc={}",
                 copy.tensor,
                 copy.step,
-                copy.layer,
+                layer_number(copy),
                 copy.source,
                 copy.destination,
                 copy.offset,

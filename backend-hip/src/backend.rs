@@ -5,8 +5,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kernels::{
-    Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Place, Support, Tag,
-    Valid,
+    Adoption, Backend, Buffer, DeviceError, DeviceKind, HostMemory, Identity, Numerics, Op, OpForm, Site,
+    Support, Valid,
 };
 use softhip::control::{Options as SoftOptions, SoftDevice};
 use softhip::sched::Policy;
@@ -71,7 +71,7 @@ impl HipBackend {
         let device_name = format!(
             "softhip gfx942, {schedule} schedule (software device: checked emulation, not a run on silicon)"
         );
-        let identity = Identity { name, device: device_name, place: Place::Software };
+        let identity = Identity { name, device: device_name, kind: DeviceKind::Software };
         Self::new(Api::software(device), identity, options)
     }
 
@@ -101,7 +101,7 @@ impl HipBackend {
             });
         }
         let device = format!("{} ({})", gpu.name, gpu.arch);
-        Ok(Self::new(api, Identity { name: "hip", device, place: Place::Gpu }, options)?)
+        Ok(Self::new(api, Identity { name: "hip", device, kind: DeviceKind::Gpu }, options)?)
     }
 
     /// The software device, if it runs on one.
@@ -173,9 +173,9 @@ impl Backend for HipBackend {
         stream: &HipStream,
         from: &DeviceBuffer,
         range: Range<usize>,
-        tag: Tag<'_>,
+        site: &Site,
     ) -> Result<HipReadback, DeviceError> {
-        HipReadback::start(&self.api, &self.audit, stream, from, range, tag)
+        HipReadback::start(&self.api, &self.audit, stream, from, range, site)
     }
 
     fn address(&self, buffer: &DeviceBuffer) -> Option<u64> {

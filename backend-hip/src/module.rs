@@ -31,8 +31,7 @@ struct Module {
 
 impl Module {
     fn load(api: &Arc<Api>, stem: &str, image: &[u8]) -> Result<Self, DeviceError> {
-        let object = CodeObject::read(image)
-            .map_err(|error| DeviceError::Lost(format!("code object of '{stem}': {error}")))?;
+        let object = CodeObject::read(image).map_err(|error| unusable(stem, error))?;
         let mut raw = null_mut();
         // SAFETY: `raw` is a valid destination; the image is a whole code object, which `read` has checked.
         api.call("hipModuleLoadData", |hip| unsafe {
@@ -87,7 +86,7 @@ impl Modules {
                 return Ok(function);
             }
         }
-        Err(DeviceError::Lost(format!("no code object of '{stem}' has a kernel '{name}'")))
+        Err(unusable(stem, format!("no kernel '{name}'")))
     }
 
     /// The object of `stem` in a layer, loaded; `None` where the layer has none.
@@ -102,15 +101,14 @@ impl Modules {
             return Ok(Some(Arc::clone(module)));
         }
         let Some(found) = self.source.find(layer, stem) else { return Ok(None) };
-        let image = found.map_err(|error| DeviceError::Lost(error.to_string()))?;
+        let image = found.map_err(|error| unusable(stem, error))?;
         let module = Arc::new(Module::load(&self.api, stem, &image)?);
         loaded.modules.insert(key, Arc::clone(&module));
         Ok(Some(module))
     }
 
     fn get(&self, module: Arc<Module>, kernel: Arc<Kernel>) -> Result<Function, DeviceError> {
-        let name = CString::new(kernel.name.as_str())
-            .map_err(|_| DeviceError::Lost(format!("kernel name {:?} holds a zero", kernel.name)))?;
+        let name = CString::new(kernel.name.as_str()).map_err(|error| unusable(&kernel.name, error))?;
         let mut raw = null_mut();
         // SAFETY: `raw` is a valid destination, the module is loaded, the name is terminated.
         self.api.call("hipModuleGetFunction", |hip| unsafe {
@@ -118,4 +116,9 @@ impl Modules {
         })?;
         Ok(Function { api: Arc::clone(&self.api), raw: Handle(raw), kernel, _module: module })
     }
+}
+
+/// A code object that cannot be used, and why.
+fn unusable(stem: &str, reason: impl ToString) -> DeviceError {
+    DeviceError::CodeObject { stem: stem.into(), reason: reason.to_string() }
 }

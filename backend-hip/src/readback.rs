@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use kernels::{Buffer, DeviceError, Pending, Tag};
+use kernels::{Buffer, DeviceError, Pending, Site};
 
 use crate::api::Api;
 use crate::audit::{Audit, Copy};
@@ -32,7 +32,7 @@ impl HipReadback {
         stream: &HipStream,
         from: &DeviceBuffer,
         range: Range<usize>,
-        tag: Tag<'_>,
+        site: &Site,
     ) -> Result<Self, DeviceError> {
         let (start, end, len) = (range.start, range.end, from.len());
         if start > end || end > len {
@@ -40,7 +40,7 @@ impl HipReadback {
             return Err(DeviceError::Extent { call: "read", label, start, end, len });
         }
         let destination = Pinned::new(api, range.len())?;
-        let mut copy = Copy::new(tag);
+        let mut copy = Copy::new(site);
         copy.stream = stream.raw().addr();
         copy.source = from.address(start);
         copy.destination = destination.pointer().addr();
@@ -59,6 +59,7 @@ impl HipReadback {
             api.call("hipMemcpyAsync", |hip| unsafe {
                 (hip.memcpy_async)(to, source, range.len(), DEVICE_TO_HOST, stream.raw())
             })
+            .map_err(DeviceError::in_copy)
         };
         if started.is_err() {
             audit.ended(&copy, &started);
@@ -71,7 +72,7 @@ impl HipReadback {
 impl Pending for HipReadback {
     #[track_caller]
     fn wait(self) -> Result<Vec<u8>, DeviceError> {
-        let landed = self.stream.synchronize();
+        let landed = self.stream.synchronize().map_err(DeviceError::in_copy);
         self.audit.ended(&self.copy, &landed);
         landed?;
         Ok(self.destination.bytes()[..self.copy.bytes].to_vec())

@@ -4,7 +4,7 @@
 mod rig;
 
 use kernels::ops::Attention;
-use kernels::{Backend as _, DType, Layout, Tag, View, ViewMut};
+use kernels::{Backend as _, DType, Layout, Site, View, ViewMut};
 use rig::Rig;
 
 const SLOTS: usize = 1024;
@@ -47,7 +47,8 @@ fn attend(
         softcap: None,
     };
     rig.run(op.validate().unwrap());
-    let read = rig.backend.read(&rig.stream, View::new(&out, shape), Tag::of("out")).unwrap().wait().unwrap();
+    let read =
+        rig.backend.read(&rig.stream, View::new(&out, shape), &Site::outside("out")).unwrap().wait().unwrap();
     let bits: Vec<u32> = bytemuck::pod_collect_to_vec(read.bytes());
     bits.chunks(heads * DIM).map(<[u32]>::to_vec).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use backend_hip::audit::AuditOptions;
 use backend_hip::{DeviceBuffer, HipBackend, HipStream, Options};
 use kernels::ops::RmsNorm;
-use kernels::{Backend, Buffer, DType, DeviceError, Layout, Op, Pending, Source, Tag, View, ViewMut};
+use kernels::{Backend, Buffer, DType, DeviceError, Layout, Op, Pending, Phase, Site, Source, View, ViewMut};
 use softhip::control::{Options as SoftOptions, SoftDevice};
 use softhip::sched::Policy;
 
@@ -53,7 +53,7 @@ fn what_is_written_comes_back_under_every_schedule() {
         }
         let mut expected = large;
         expected.iter_mut().step_by(1_000_000).for_each(|byte| *byte = !*byte);
-        let read = backend.read_bytes(&stream, &buffer, 0..buffer.len(), Tag::of("large")).unwrap();
+        let read = backend.read_bytes(&stream, &buffer, 0..buffer.len(), &Site::outside("large")).unwrap();
         assert!(read.wait().unwrap() == expected, "{policy:?}");
     }
 }
@@ -69,7 +69,7 @@ fn a_second_stream_waits_for_an_event_of_the_first() {
         backend.launch(&first, rms_norm(2, &x, &weight, &mut out).validate().unwrap()).unwrap();
         let done = backend.record(&first).unwrap();
         backend.wait_event(&second, &done).unwrap();
-        let got = backend.read_bytes(&second, &out, 0..8, Tag::of("out")).unwrap().wait().unwrap();
+        let got = backend.read_bytes(&second, &out, 0..8, &Site::outside("out")).unwrap().wait().unwrap();
         let rms = 12.5_f32.sqrt();
         for (got, want) in f32s(&got).into_iter().zip([3.0 / rms, 4.0 / rms]) {
             assert!((got - want).abs() < 1e-6, "{policy:?}: {got} for {want}");
@@ -86,7 +86,7 @@ fn a_copy_that_is_not_ordered_after_the_kernel_is_reported_as_a_race() {
     let mut out = backend.alloc(8, "out").unwrap();
     backend.synchronize(&first).unwrap();
     backend.launch(&first, rms_norm(2, &x, &weight, &mut out).validate().unwrap()).unwrap();
-    let read = backend.read_bytes(&second, &out, 0..8, Tag::of("out")).unwrap();
+    let read = backend.read_bytes(&second, &out, 0..8, &Site::outside("out")).unwrap();
     let error = read.wait().and_then(|_| backend.synchronize(&first)).unwrap_err();
     assert!(matches!(&error, DeviceError::Fault(report) if report.contains("'out'")), "{error}");
 }
@@ -96,7 +96,7 @@ fn transfers_outside_a_buffer_are_refused_with_the_numbers() {
     let backend = backend(Policy::Eager, Options::default());
     let stream = backend.stream().unwrap();
     let mut buffer = backend.alloc(16, "sixteen").unwrap();
-    let read = backend.read_bytes(&stream, &buffer, 8..17, Tag::of("x")).unwrap_err();
+    let read = backend.read_bytes(&stream, &buffer, 8..17, &Site::outside("x")).unwrap_err();
     assert_eq!(read.to_string(), "read: bytes 8..17 of 'sixteen', which has 16");
     let write = backend.write(&stream, &mut buffer, 15, &[0, 0]).unwrap_err();
     assert_eq!(write.to_string(), "write: bytes 15..17 of 'sixteen', which has 16");
@@ -124,7 +124,7 @@ fn norm(backend: &HipBackend) -> Result<Vec<f32>, DeviceError> {
     let weight = backend.upload(&stream, bytemuck::cast_slice(&[1.0f32, 1.0]), "weight")?;
     let mut out = backend.alloc(8, "out")?;
     backend.launch(&stream, rms_norm(2, &x, &weight, &mut out).validate().unwrap())?;
-    let read = backend.read_bytes(&stream, &out, 0..8, Tag::of("out"))?;
+    let read = backend.read_bytes(&stream, &out, 0..8, &Site::outside("out"))?;
     Ok(f32s(&read.wait()?))
 }
 
@@ -174,8 +174,9 @@ fn the_log_pairs_every_copy_and_counts_without_gaps() {
     let stream = backend.stream().unwrap();
     let buffer = upload(&backend, &stream, &[1.0; 64], "logits");
     for step in 0..3 {
-        let tag = Tag { tensor: "logits", step, layer: (step == 1).then_some(7) };
-        backend.read_bytes(&stream, &buffer, 64..256, tag).unwrap().wait().unwrap();
+        let site =
+            Site { step, phase: Phase::Decode, layer: (step == 1).then_some(7), point: "logits".into() };
+        backend.read_bytes(&stream, &buffer, 64..256, &site).unwrap().wait().unwrap();
     }
     let text = std::fs::read_to_string(log).unwrap();
     for (id, (step, layer)) in [(0, -1), (1, 7), (2, -1)].into_iter().enumerate() {

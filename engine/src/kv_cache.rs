@@ -5,7 +5,7 @@
 //! so that no slot is read that was not written. [`KvCache::truncate`] rewinds a sequence.
 
 use kernels::ops::rope::MAX_POSITIONS;
-use kernels::{Backend, DType, DeviceError, Layout, Readback, Tag, View, ViewMut, quant};
+use kernels::{Backend, DType, DeviceError, Layout, Readback, Site, View, ViewMut, quant};
 
 use crate::config::ModelConfig;
 use crate::model::Row;
@@ -289,12 +289,13 @@ impl<Buf> KvCache<Buf> {
             for &(seq, slot) in slots {
                 let place = Layout::contiguous(dtype, &[heads, head_dim]);
                 let view = View::new(cache.buffer, place.at(self.layout.row_offset(&[seq, slot])));
-                let tag = Tag { tensor: name, step: 0, layer: Some(layer) };
-                let tensor = backend.read(stream, view, tag).and_then(Readback::wait)?;
+                let site = Site { layer: Some(layer), ..Site::outside(name) };
+                let tensor = backend.read(stream, view, &site).and_then(Readback::wait)?;
                 let start = values.len();
                 values.resize(start + heads * head_dim, 0.0);
-                quant::decode_row(dtype, tensor.bytes(), &mut values[start..])
-                    .map_err(|error| DeviceError::Lost(error.to_string()))?;
+                if let Err(error) = quant::decode_row(dtype, tensor.bytes(), &mut values[start..]) {
+                    unreachable!("a row of the cache as it was read: {error}");
+                }
             }
         }
         Ok(values)

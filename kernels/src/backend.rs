@@ -12,11 +12,11 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Buffer, DType, DeviceError, IndexBuffer, Layout, Numerics, Op, OpForm, Valid, View};
+use crate::{Buffer, DType, DeviceError, IndexBuffer, Layout, Numerics, Op, OpForm, Site, Valid, View};
 
-/// Where a result was computed. A report never shows a result without it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+/// What a device is. A report never shows a result without it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum DeviceKind {
     /// The host's processor.
     Host,
     /// A software device: device code under checked emulation, not a run on silicon.
@@ -33,7 +33,7 @@ pub struct Identity {
     /// Device, as it calls itself.
     pub device: String,
     /// Host, software device or GPU.
-    pub place: Place,
+    pub kind: DeviceKind,
 }
 
 /// Whether a backend implements an op on given operands.
@@ -43,67 +43,6 @@ pub enum Support {
     Yes,
     /// It does not, and says why. Reported as unsupported; never a pass.
     No(String),
-}
-
-/// Which tensor of which step and layer a transfer concerns; for logs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Tag<'a> {
-    /// Name of the tensor.
-    pub tensor: &'a str,
-    /// Step of the generation, from 0.
-    pub step: usize,
-    /// Layer, `None` outside the layers.
-    pub layer: Option<usize>,
-}
-
-impl<'a> Tag<'a> {
-    /// A tensor outside any step and layer.
-    pub const fn of(tensor: &'a str) -> Self {
-        Tag { tensor, step: 0, layer: None }
-    }
-}
-
-/// Part of a generation.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub enum Phase {
-    /// The prompt.
-    Prefill,
-    /// Generated tokens.
-    Decode,
-}
-
-impl Phase {
-    /// Name in files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Phase::Prefill => "prefill",
-            Phase::Decode => "decode",
-        }
-    }
-}
-
-/// Where in a model an op stands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct Site {
-    /// Step of the generation, from 0.
-    pub step: usize,
-    /// Prompt or generated tokens.
-    pub phase: Phase,
-    /// Layer, `None` outside the layers.
-    pub layer: Option<usize>,
-    /// Name of the tensor that the op computes.
-    pub point: &'static str,
-}
-
-impl fmt::Display for Site {
-    /// As in reports: `step 2 (decode), layer 3, q_rope`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "step {} ({})", self.step, self.phase.name())?;
-        if let Some(layer) = self.layer {
-            write!(f, ", layer {layer}")?;
-        }
-        write!(f, ", {}", self.point)
-    }
 }
 
 /// Bytes of the host that outlive every use: a memory-mapped file, for instance.
@@ -163,7 +102,10 @@ impl<P: Pending> Readback<P> {
         let bytes = self.pending.wait()?;
         match self.layout.gather(&bytes, self.layout.offset()) {
             Some(dense) => Ok(HostTensor { layout: self.layout.densified(), bytes: dense }),
-            None => Err(DeviceError::Lost(format!("{} bytes arrived for {:?}", bytes.len(), self.layout))),
+            None => Err(DeviceError::ShortCopy {
+                want: self.layout.byte_range().map_or(usize::MAX, |r| r.len()),
+                got: bytes.len(),
+            }),
         }
     }
 }
@@ -197,6 +139,19 @@ impl HostTensor {
     }
 }
 
+/// Ops of [`Backend::launch_together`], each launched by itself.
+pub(crate) fn one_after_another<D: Backend + ?Sized>(
+    backend: &D,
+    stream: &D::Stream,
+    ops: Vec<(Site, Valid<Op<'_, D::Buffer>>)>,
+) -> Result<(), (usize, DeviceError)> {
+    for (nth, (site, op)) in ops.into_iter().enumerate() {
+        backend.enter(&site);
+        backend.launch(stream, op).map_err(|error| (nth, error))?;
+    }
+    Ok(())
+}
+
 /// An implementation of the contract.
 pub trait Backend {
     /// Device memory.
@@ -208,7 +163,7 @@ pub trait Backend {
     /// A copy to the host that is under way.
     type Pending: Pending;
 
-    /// Name, device, place.
+    /// Name, device, kind.
     fn identity(&self) -> Identity;
 
     /// How this backend computes `op`; the op's bound follows from it.
@@ -253,7 +208,7 @@ pub trait Backend {
         stream: &Self::Stream,
         from: &Self::Buffer,
         range: Range<usize>,
-        tag: Tag<'_>,
+        site: &Site,
     ) -> Result<Self::Pending, DeviceError>;
 
     /// Waits for bytes `range` of `from` and puts them in `to`, which is as long.
@@ -262,12 +217,12 @@ pub trait Backend {
         stream: &Self::Stream,
         from: &Self::Buffer,
         range: Range<usize>,
-        tag: Tag<'_>,
+        site: &Site,
         to: &mut [u8],
     ) -> Result<(), DeviceError> {
-        let bytes = self.read_bytes(stream, from, range, tag)?.wait()?;
+        let bytes = self.read_bytes(stream, from, range, site)?.wait()?;
         if bytes.len() != to.len() {
-            return Err(DeviceError::Lost(format!("{} bytes arrived of {}", bytes.len(), to.len())));
+            return Err(DeviceError::ShortCopy { want: to.len(), got: bytes.len() });
         }
         to.copy_from_slice(&bytes);
         Ok(())
@@ -276,23 +231,19 @@ pub trait Backend {
     /// Starts an op.
     fn launch(&self, stream: &Self::Stream, op: Valid<Op<'_, Self::Buffer>>) -> Result<(), DeviceError>;
 
-    /// Starts ops that do not need each other, each with its place in a model, so that a backend may do them at once; the results
-    /// are those of one after the other. That none writes what another reads or writes is what their borrows say. An error comes with
-    /// the number of its op.
+    /// Starts ops that do not need each other, each with its site in a model. A backend may run them at once; the results are those
+    /// of one after the other. The borrows guarantee that none writes what another reads or writes. An error comes with the number
+    /// of its op.
     fn launch_together(
         &self,
         stream: &Self::Stream,
         ops: Vec<(Site, Valid<Op<'_, Self::Buffer>>)>,
     ) -> Result<(), (usize, DeviceError)> {
-        for (nth, (site, op)) in ops.into_iter().enumerate() {
-            self.enter(site);
-            self.launch(stream, op).map_err(|error| (nth, error))?;
-        }
-        Ok(())
+        one_after_another(self, stream, ops)
     }
 
-    /// Says where in a model the ops that follow stand. For decorators that report on ops; a backend has no use for it.
-    fn enter(&self, _site: Site) {}
+    /// Says where in a model the ops that follow stand, for decorators that report on ops. A backend ignores it.
+    fn enter(&self, _site: &Site) {}
 
     /// The device's address of a buffer, where the backend can tell.
     fn address(&self, _buffer: &Self::Buffer) -> Option<u64> {
@@ -309,10 +260,10 @@ pub trait Backend {
         &self,
         stream: &Self::Stream,
         from: View<'_, Self::Buffer>,
-        tag: Tag<'_>,
+        site: &Site,
     ) -> Result<Readback<Self::Pending>, DeviceError> {
         let range = from.layout.byte_range().unwrap_or(from.layout.offset()..usize::MAX);
-        let pending = self.read_bytes(stream, from.buffer, range, tag)?;
+        let pending = self.read_bytes(stream, from.buffer, range, site)?;
         Ok(Readback { pending, layout: from.layout })
     }
 

@@ -82,9 +82,37 @@ pub enum DeviceError {
     /// A kernel or a copy went wrong on the device; the report says what, where, and by whom.
     #[error("{0}")]
     Fault(String),
+    /// An op wrote into the guard zone of a buffer.
+    #[error("{0}")]
+    Overrun(Overrun),
+    /// A copy between host and device reported an error: its own, or that of work before it.
+    #[error("{0}")]
+    Copy(Box<DeviceError>),
+    /// A copy brought fewer or more bytes than it was asked for.
+    #[error("{got} bytes arrived of {want}")]
+    ShortCopy {
+        /// Bytes asked for.
+        want: usize,
+        /// Bytes that arrived.
+        got: usize,
+    },
+    /// A code object cannot be loaded, or lacks a kernel.
+    #[error("code object of '{stem}': {reason}")]
+    CodeObject {
+        /// The op it belongs to.
+        stem: String,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The device no longer answers.
     #[error("device lost: {0}")]
     Lost(String),
+    /// Whoever watches the run ended it, as planned: the device is well.
+    #[error("the run was stopped: {0}")]
+    Stopped(String),
+    /// Whoever watches the run could not do its work: an oracle that refused an op, a file that could not be written.
+    #[error("{0}")]
+    Watch(String),
     /// A call of the runtime returned an error.
     #[error("{call} failed with {code} ({name})")]
     Runtime {
@@ -117,6 +145,68 @@ pub enum DeviceError {
         /// Bytes in the buffer.
         len: usize,
     },
+}
+
+impl DeviceError {
+    /// This error as that of a copy between host and device.
+    #[must_use]
+    pub fn in_copy(self) -> Self {
+        match self {
+            DeviceError::Copy(_) | DeviceError::Stopped(_) | DeviceError::Watch(_) => self,
+            error => DeviceError::Copy(Box::new(error)),
+        }
+    }
+
+    /// The error itself, whichever call reported it.
+    pub fn cause(&self) -> &Self {
+        match self {
+            DeviceError::Copy(error) => error.cause(),
+            error => error,
+        }
+    }
+}
+
+/// Side of a buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// Below its first byte.
+    Before,
+    /// From one past its last byte on.
+    After,
+}
+
+/// Bytes that an op wrote outside one of its buffers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Overrun {
+    /// Stem of the op.
+    pub op: &'static str,
+    /// Operand whose buffer it is.
+    pub operand: &'static str,
+    /// Label of the buffer.
+    pub label: String,
+    /// Bytes in the buffer.
+    pub len: usize,
+    /// On which side.
+    pub side: Side,
+    /// The first byte: how far before the start or past the end.
+    pub distance: usize,
+    /// How many bytes of the zone were overwritten.
+    pub count: usize,
+}
+
+impl fmt::Display for Overrun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Overrun { op, operand, label, len, side, distance, count } = self;
+        let side = match side {
+            Side::Before => "before the start",
+            Side::After => "past the end",
+        };
+        write!(
+            f,
+            "{op} wrote outside operand '{operand}' of buffer '{label}' ({len} bytes): {count} bytes overwritten, the first \
+             {distance} bytes {side}"
+        )
+    }
 }
 
 /// Either kind, for code that validates and launches in one go.

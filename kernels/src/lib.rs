@@ -24,18 +24,20 @@ mod numerics;
 pub mod ops;
 pub mod quant;
 mod record;
+mod site;
 mod tensor;
 mod tolerance;
 
 pub use backend::{
-    Adoption, Backend, HostMemory, HostTensor, Identity, Pending, Phase, Place, Readback, Site, Support, Tag,
+    Adoption, Backend, DeviceKind, HostMemory, HostTensor, Identity, Pending, Readback, Support,
 };
 pub use dtype::{DType, UnknownDType};
-pub use error::{Check, DeviceError, Error, OpError};
+pub use error::{Check, DeviceError, Error, OpError, Overrun, Side};
 pub use numerics::{Activations, Depth, Float, Growth, Numerics, Weights};
 pub use ops::{
     Axis, AxisKind, Class, Facts, Op, OpForm, OperandFact, OperandKind, OperandRef, Rebind, Role, Stem, Valid,
 };
 pub use record::{BindError, Record, RecordOperand};
+pub use site::{Phase, Site, SiteFilter, SiteFilterError};
 pub use tensor::{Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};
 pub use tolerance::{Expected, Judged, Verdict, Worst};

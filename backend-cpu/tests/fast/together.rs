@@ -3,12 +3,14 @@
 use backend_cpu::HostBuffer;
 use backend_cpu::fast::Fast;
 use kernels::ops::Matmul;
+use std::borrow::Cow;
+
 use kernels::{Backend, DType, Layout, Op, Phase, Role, Site, View, ViewMut};
 
 use super::cases::{self, Random};
 use super::run::outputs;
 
-const SITE: Site = Site { step: 0, phase: Phase::Decode, layer: Some(0), point: "any" };
+const SITE: Site = Site { step: 0, phase: Phase::Decode, layer: Some(0), point: Cow::Borrowed("any") };
 
 #[test]
 fn all_ops_at_once() {

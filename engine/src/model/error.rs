@@ -1,29 +1,9 @@
 //! What can go wrong in a forward pass, and where.
 
-use std::fmt;
-
-use kernels::{DeviceError, OpError};
+use kernels::{DeviceError, OpError, Site};
 
 use crate::kv_cache::CacheError;
-use crate::taps::{Point, TapError};
-
-/// Where in the model an op stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// The layer, `None` before the first and after the last.
-    pub layer: Option<usize>,
-    /// What the op computes.
-    pub point: Point,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.layer {
-            Some(layer) => write!(f, "layer {layer}, {}", self.point),
-            None => write!(f, "{}", self.point),
-        }
-    }
-}
+use crate::taps::TapError;
 
 /// A model that cannot be loaded or run.
 #[derive(Debug, thiserror::Error)]
@@ -44,18 +24,18 @@ pub enum ModelError {
         source: DeviceError,
     },
     /// An op refused its operands: the file's numbers, or those of the batch, do not fit together.
-    #[error("{place}: {source}")]
+    #[error("{site}: {source}")]
     Op {
         /// Where.
-        place: Place,
+        site: Site,
         /// Which operand and which numbers.
         source: OpError,
     },
     /// The device failed.
-    #[error("{place}: {source}")]
+    #[error("{site}: {source}")]
     Device {
         /// Where.
-        place: Place,
+        site: Site,
         /// What the device said.
         source: DeviceError,
     },

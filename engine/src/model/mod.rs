@@ -26,7 +26,7 @@ use crate::kv_cache::{CacheError, KvCache, KvConfig};
 use crate::taps::{Phase, TapSink};
 
 pub use batch::{Batch, Logits, Row};
-pub use error::{ModelError, Place};
+pub use error::ModelError;
 
 use lent::Home;
 use pass::Pass;

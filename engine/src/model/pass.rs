@@ -1,12 +1,12 @@
 //! One forward pass under way: from a line of `layer` to an op on the backend.
 
 use kernels::ops::{Add, Attention, Copy, Embed, KvWrite, Matmul, RmsNorm, Rope, SiluMul};
-use kernels::{Backend, DeviceError, IndexBuffer, Op, Site, Source, Tag, Valid, View};
+use kernels::{Backend, DeviceError, IndexBuffer, Op, Site, Source, Valid, View};
 
 use super::lent::{Home, Lent};
 use super::scratch::Activation;
 use super::weights::{Linear, Weight};
-use super::{Batch, ModelError, Place, Step};
+use super::{Batch, ModelError, Step};
 use crate::config::ModelConfig;
 use crate::kv_cache::KvCache;
 use crate::taps::{Point, Tap, TapSink};
@@ -308,7 +308,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         let range = layout.byte_range().unwrap_or_default();
         host.lend(range.len() / size_of::<f32>(), |values| {
             let to = bytemuck::cast_slice_mut(values);
-            let read = self.backend.read_into(self.stream, buffer, range, self.tag(point), to);
+            let read = self.backend.read_into(self.stream, buffer, range, &self.site(point), to);
             read.map_err(|source| self.device_error(point, source))
         })
     }
@@ -343,14 +343,14 @@ impl<'a, B: Backend> Pass<'a, B> {
     }
 
     fn fetch(&self, point: Point, x: View<'_, B::Buffer>) -> Result<Vec<f32>, ModelError> {
-        let read = self.backend.read(self.stream, x, self.tag(point)).and_then(kernels::Readback::wait);
+        let read = self.backend.read(self.stream, x, &self.site(point)).and_then(kernels::Readback::wait);
         let tensor = read.map_err(|source| self.device_error(point, source))?;
         Ok(tensor.f32s().unwrap_or_default())
     }
 
     fn launch(&self, point: Point, op: Op<'_, B::Buffer>) -> Result<(), ModelError> {
         let valid = self.validated(point, op)?;
-        self.backend.enter(self.site(point));
+        self.backend.enter(&self.site(point));
         self.backend.launch(self.stream, valid).map_err(|source| self.device_error(point, source))
     }
 
@@ -359,24 +359,16 @@ impl<'a, B: Backend> Pass<'a, B> {
         point: Point,
         op: Op<'o, B::Buffer>,
     ) -> Result<Valid<Op<'o, B::Buffer>>, ModelError> {
-        op.validate().map_err(|source| ModelError::Op { place: self.place(point), source })
+        op.validate().map_err(|source| ModelError::Op { site: self.site(point), source })
     }
 
     fn device_error(&self, point: Point, source: DeviceError) -> ModelError {
-        ModelError::Device { place: self.place(point), source }
-    }
-
-    fn tag(&self, point: Point) -> Tag<'static> {
-        Tag { tensor: point.name(), step: self.step.number, layer: self.layer }
-    }
-
-    fn place(&self, point: Point) -> Place {
-        Place { layer: self.layer, point }
+        ModelError::Device { site: self.site(point), source }
     }
 
     fn site(&self, point: Point) -> Site {
         let Step { number: step, phase } = self.step;
-        Site { step, phase, layer: self.layer, point: point.name() }
+        Site { step, phase, layer: self.layer, point: point.name().into() }
     }
 }
 

@@ -8,9 +8,10 @@
 use std::cell::Cell;
 use std::ops::Range;
 
+use super::Decorator;
 use crate::{
-    Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Pending, Rebind,
-    Site, Support, Tag, Valid, View, ViewMut,
+    Adoption, Backend, Buffer, DeviceError, HostMemory, Op, Overrun, Pending, Rebind, Side, Site, Valid,
+    View, ViewMut,
 };
 
 /// Bytes of a guard zone: a multiple of every alignment that an op asks for.
@@ -29,7 +30,7 @@ impl Poison {
     fn byte(self, at: usize) -> u8 {
         match self {
             Poison::Ones => 0xff,
-            Poison::Ramp => u8::try_from(at * 7 % 64).unwrap_or(0) + 0x11,
+            Poison::Ramp => low_byte(at * 7 % 64) + 0x11,
         }
     }
 
@@ -41,7 +42,12 @@ impl Poison {
 
 /// The canaries' pattern: differs between neighbours, so that a shifted copy shows as well.
 fn canary(at: usize) -> u8 {
-    u8::try_from(at * 37 % 251).unwrap_or(0) ^ 0xa5
+    low_byte(at * 37 % 251) ^ 0xa5
+}
+
+/// The lowest byte of `n`.
+const fn low_byte(n: usize) -> u8 {
+    n.to_le_bytes()[0]
 }
 
 /// A backend whose buffers are guarded.
@@ -61,8 +67,8 @@ pub struct GuardedBuffer<B> {
 }
 
 impl<B> GuardedBuffer<B> {
-    fn zones(&self) -> [(&'static str, Range<usize>); 2] {
-        [("before", 0..ZONE), ("after", ZONE + self.len..ZONE + self.len + ZONE)]
+    fn zones(&self) -> [(Side, Range<usize>); 2] {
+        [(Side::Before, 0..ZONE), (Side::After, ZONE + self.len..ZONE + self.len + ZONE)]
     }
 }
 
@@ -88,33 +94,32 @@ impl<D: Backend> Guarded<D> {
         self.poison.set(poison);
     }
 
-    /// The backend inside.
-    pub const fn inner(&self) -> &D {
-        &self.inner
-    }
-
-    /// Compares the canaries of `buffer`.
+    /// Compares the canaries of `operand` after `op`.
     fn inspect(
         &self,
         stream: &D::Stream,
-        what: &str,
+        op: &'static str,
+        operand: &'static str,
         buffer: &GuardedBuffer<D::Buffer>,
     ) -> Result<(), DeviceError> {
         for (side, zone) in buffer.zones() {
             let start = zone.start;
-            let found = self.inner.read_bytes(stream, &buffer.inner, zone, Tag::of("guard zone"))?.wait()?;
+            let found =
+                self.inner.read_bytes(stream, &buffer.inner, zone, &Site::outside("guard zone"))?.wait()?;
             let damaged = |(at, byte): &(usize, &u8)| **byte != canary(start + at);
             let Some((first, _)) = found.iter().enumerate().find(damaged) else { continue };
-            let count = found.iter().enumerate().filter(damaged).count();
-            let distance = match side {
-                "before" => format!("{} bytes before the start", ZONE - first),
-                _ => format!("{first} bytes past the end"),
-            };
-            return Err(DeviceError::Fault(format!(
-                "{what} of buffer '{}' ({} bytes): {count} bytes overwritten, the first {distance}",
-                buffer.label(),
-                buffer.len,
-            )));
+            return Err(DeviceError::Overrun(Overrun {
+                op,
+                operand,
+                label: buffer.label().into(),
+                len: buffer.len,
+                side,
+                distance: match side {
+                    Side::Before => ZONE - first,
+                    Side::After => first,
+                },
+                count: found.iter().enumerate().filter(damaged).count(),
+            }));
         }
         Ok(())
     }
@@ -133,22 +138,22 @@ impl<'a, B> Rebind<'a, GuardedBuffer<B>, B> for Unwrap {
     }
 }
 
-impl<D: Backend> Backend for Guarded<D> {
+impl<D: Backend> Decorator for Guarded<D> {
+    type Inner = D;
     type Buffer = GuardedBuffer<D::Buffer>;
-    type Stream = D::Stream;
-    type Event = D::Event;
-    type Pending = D::Pending;
 
-    fn identity(&self) -> Identity {
-        self.inner.identity()
+    const OFFSET: usize = ZONE;
+
+    fn inner(&self) -> &D {
+        &self.inner
     }
 
-    fn numerics(&self, op: &OpForm) -> Numerics {
-        self.inner.numerics(op)
+    fn inner_buffer(buffer: &Self::Buffer) -> &D::Buffer {
+        &buffer.inner
     }
 
-    fn supports(&self, op: &OpForm) -> Support {
-        self.inner.supports(op)
+    fn inner_buffer_mut(buffer: &mut Self::Buffer) -> &mut D::Buffer {
+        &mut buffer.inner
     }
 
     fn alloc(&self, bytes: usize, label: &str) -> Result<Self::Buffer, DeviceError> {
@@ -169,81 +174,36 @@ impl<D: Backend> Backend for Guarded<D> {
         Ok(Adoption::NeedsCopy)
     }
 
-    fn stream(&self) -> Result<D::Stream, DeviceError> {
-        self.inner.stream()
+    fn before_read(&self, from: &Self::Buffer, range: &Range<usize>, _: &Site) -> Result<(), DeviceError> {
+        within("read", from, range)
     }
 
-    fn record(&self, stream: &D::Stream) -> Result<D::Event, DeviceError> {
-        self.inner.record(stream)
-    }
-
-    fn wait_event(&self, stream: &D::Stream, event: &D::Event) -> Result<(), DeviceError> {
-        self.inner.wait_event(stream, event)
-    }
-
-    fn synchronize(&self, stream: &D::Stream) -> Result<(), DeviceError> {
-        self.inner.synchronize(stream)
-    }
-
-    fn write(
-        &self,
-        stream: &D::Stream,
-        to: &mut Self::Buffer,
-        offset: usize,
-        bytes: &[u8],
-    ) -> Result<(), DeviceError> {
-        within("write", to, offset, offset.saturating_add(bytes.len()))?;
-        self.inner.write(stream, &mut to.inner, offset + ZONE, bytes)
-    }
-
-    fn read_bytes(
-        &self,
-        stream: &D::Stream,
-        from: &Self::Buffer,
-        range: Range<usize>,
-        tag: Tag<'_>,
-    ) -> Result<D::Pending, DeviceError> {
-        within("read", from, range.start, range.end)?;
-        self.inner.read_bytes(stream, &from.inner, range.start + ZONE..range.end + ZONE, tag)
-    }
-
-    fn enter(&self, site: Site) {
-        self.inner.enter(site);
-    }
-
-    fn address(&self, buffer: &Self::Buffer) -> Option<u64> {
-        self.inner.address(&buffer.inner).map(|start| start + ZONE as u64)
-    }
-
-    fn last_launch(&self, stream: &D::Stream) -> Option<String> {
-        self.inner.last_launch(stream)
+    fn before_write(&self, to: &Self::Buffer, range: &Range<usize>) -> Result<(), DeviceError> {
+        within("write", to, range)
     }
 
     fn launch(&self, stream: &D::Stream, op: Valid<Op<'_, Self::Buffer>>) -> Result<(), DeviceError> {
         let mut op = op.into_inner();
-        let inner =
-            op.rebind(&mut Unwrap).validate().map_err(|e| DeviceError::Fault(format!("guard: {e}")))?;
+        let Ok(inner) = op.rebind(&mut Unwrap).validate() else {
+            unreachable!(
+                "zones are multiples of every alignment, so an op that was valid between them is valid inside"
+            )
+        };
         self.inner.launch(stream, inner)?;
-        let stem = op.stem();
-        for operand in op.operands() {
-            self.inspect(
-                stream,
-                &format!("{stem} wrote outside operand '{}'", operand.name),
-                operand.buffer,
-            )?;
-        }
-        Ok(())
+        let stem = op.stem().name();
+        op.operands().iter().try_for_each(|operand| self.inspect(stream, stem, operand.name, operand.buffer))
     }
 }
 
+/// An access between the zones.
 fn within<B: Buffer>(
     call: &'static str,
     buffer: &GuardedBuffer<B>,
-    start: usize,
-    end: usize,
+    range: &Range<usize>,
 ) -> Result<(), DeviceError> {
-    if start <= end && end <= buffer.len {
+    let (start, end, len) = (range.start, range.end, buffer.len);
+    if start <= end && end <= len {
         return Ok(());
     }
-    Err(DeviceError::Extent { call, label: buffer.label().into(), start, end, len: buffer.len })
+    Err(DeviceError::Extent { call, label: buffer.label().into(), start, end, len })
 }

@@ -3,12 +3,13 @@
 //! What a debugging aid does with an op (compare it with an oracle, store it on disk, synchronise behind it, spoil it on
 //! purpose) is a [`Watch`]; [`Watched`] is the backend that calls it. Buffers and streams are those of the backend inside.
 
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ops::Range;
 
+use super::Decorator;
+use crate::backend::one_after_another;
 use crate::{
-    Adoption, Backend, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Rebind, Site, Support, Tag,
-    Valid, View, ViewMut,
+    Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Op, Rebind, Site, Valid, View, ViewMut,
 };
 
 /// An op in sight.
@@ -34,7 +35,7 @@ pub enum Wait<'w> {
         /// The bytes.
         range: Range<usize>,
         /// The tensor.
-        tag: Tag<'w>,
+        site: &'w Site,
     },
     /// For a stream.
     Synchronize,
@@ -123,13 +124,13 @@ impl<D: Backend, W: Watch<D> + ?Sized> Watch<D> for Box<W> {
 pub struct Watched<D, W> {
     inner: D,
     watch: W,
-    site: Cell<Option<Site>>,
+    site: RefCell<Option<Site>>,
 }
 
 impl<D: Backend, W: Watch<D>> Watched<D, W> {
     /// Shows the ops of `inner` to `watch`.
     pub const fn new(inner: D, watch: W) -> Self {
-        Watched { inner, watch, site: Cell::new(None) }
+        Watched { inner, watch, site: RefCell::new(None) }
     }
 
     /// Who watches.
@@ -138,13 +139,15 @@ impl<D: Backend, W: Watch<D>> Watched<D, W> {
     }
 
     fn seen<'s>(&'s self, stream: &'s D::Stream, op: &'s Op<'s, D::Buffer>) -> Seen<'s, D> {
-        Seen { backend: &self.inner, stream, op, site: self.site.get() }
+        Seen { backend: &self.inner, stream, op, site: self.site.borrow().clone() }
     }
 
     fn run(&self, stream: &D::Stream, op: &mut Op<'_, D::Buffer>) -> Result<(), DeviceError> {
         let Some(contents) = self.watch.instead(&self.seen(stream, op))? else {
-            let again = op.rebind(&mut Same).validate();
-            return self.inner.launch(stream, again.map_err(|e| DeviceError::Fault(format!("watch: {e}")))?);
+            let Ok(again) = op.rebind(&mut Same).validate() else {
+                unreachable!("the same op over the same buffers is as valid as before")
+            };
+            return self.inner.launch(stream, again);
         };
         for (out, bytes) in op.rebind(&mut Same).into_outputs().into_iter().zip(contents) {
             self.inner.write(stream, out.buffer, 0, &bytes)?;
@@ -166,22 +169,26 @@ impl<'a, B> Rebind<'a, B, B> for Same {
     }
 }
 
-impl<D: Backend, W: Watch<D>> Backend for Watched<D, W> {
+impl<D: Backend, W: Watch<D>> Decorator for Watched<D, W> {
+    type Inner = D;
     type Buffer = D::Buffer;
-    type Stream = D::Stream;
-    type Event = D::Event;
-    type Pending = D::Pending;
 
-    fn identity(&self) -> Identity {
-        self.watch.identity(self.inner.identity())
+    const OFFSET: usize = 0;
+
+    fn inner(&self) -> &D {
+        &self.inner
     }
 
-    fn numerics(&self, op: &OpForm) -> Numerics {
-        self.inner.numerics(op)
+    fn inner_buffer(buffer: &D::Buffer) -> &D::Buffer {
+        buffer
     }
 
-    fn supports(&self, op: &OpForm) -> Support {
-        self.inner.supports(op)
+    fn inner_buffer_mut(buffer: &mut D::Buffer) -> &mut D::Buffer {
+        buffer
+    }
+
+    fn identity(&self, inner: Identity) -> Identity {
+        self.watch.identity(inner)
     }
 
     fn alloc(&self, bytes: usize, label: &str) -> Result<D::Buffer, DeviceError> {
@@ -198,56 +205,12 @@ impl<D: Backend, W: Watch<D>> Backend for Watched<D, W> {
         self.inner.adopt(memory, label)
     }
 
-    fn stream(&self) -> Result<D::Stream, DeviceError> {
-        self.inner.stream()
+    fn before_synchronize(&self) -> Result<(), DeviceError> {
+        self.watch.wait(&Wait::Synchronize)
     }
 
-    fn record(&self, stream: &D::Stream) -> Result<D::Event, DeviceError> {
-        self.inner.record(stream)
-    }
-
-    fn wait_event(&self, stream: &D::Stream, event: &D::Event) -> Result<(), DeviceError> {
-        self.inner.wait_event(stream, event)
-    }
-
-    fn synchronize(&self, stream: &D::Stream) -> Result<(), DeviceError> {
-        self.watch.wait(&Wait::Synchronize)?;
-        self.inner.synchronize(stream)
-    }
-
-    fn write(
-        &self,
-        stream: &D::Stream,
-        to: &mut D::Buffer,
-        offset: usize,
-        bytes: &[u8],
-    ) -> Result<(), DeviceError> {
-        self.inner.write(stream, to, offset, bytes)
-    }
-
-    fn read_bytes(
-        &self,
-        stream: &D::Stream,
-        from: &D::Buffer,
-        range: Range<usize>,
-        tag: Tag<'_>,
-    ) -> Result<D::Pending, DeviceError> {
-        let label = crate::Buffer::label(from);
-        self.watch.wait(&Wait::Copy { label, range: range.clone(), tag })?;
-        self.inner.read_bytes(stream, from, range, tag)
-    }
-
-    fn read_into(
-        &self,
-        stream: &D::Stream,
-        from: &D::Buffer,
-        range: Range<usize>,
-        tag: Tag<'_>,
-        to: &mut [u8],
-    ) -> Result<(), DeviceError> {
-        let label = crate::Buffer::label(from);
-        self.watch.wait(&Wait::Copy { label, range: range.clone(), tag })?;
-        self.inner.read_into(stream, from, range, tag, to)
+    fn before_read(&self, from: &D::Buffer, range: &Range<usize>, site: &Site) -> Result<(), DeviceError> {
+        self.watch.wait(&Wait::Copy { label: from.label(), range: range.clone(), site })
     }
 
     fn launch(&self, stream: &D::Stream, op: Valid<Op<'_, D::Buffer>>) -> Result<(), DeviceError> {
@@ -268,24 +231,12 @@ impl<D: Backend, W: Watch<D>> Backend for Watched<D, W> {
         if self.watch.idle() {
             return self.inner.launch_together(stream, ops);
         }
-        // Who watches sees one op at a time.
-        for (nth, (site, op)) in ops.into_iter().enumerate() {
-            self.enter(site);
-            self.launch(stream, op).map_err(|error| (nth, error))?;
-        }
-        Ok(())
+        // A watch sees one op at a time.
+        one_after_another(self, stream, ops)
     }
 
-    fn enter(&self, site: Site) {
-        self.site.set(Some(site));
+    fn enter(&self, site: &Site) {
+        *self.site.borrow_mut() = Some(site.clone());
         self.inner.enter(site);
-    }
-
-    fn address(&self, buffer: &D::Buffer) -> Option<u64> {
-        self.inner.address(buffer)
-    }
-
-    fn last_launch(&self, stream: &D::Stream) -> Option<String> {
-        self.inner.last_launch(stream)
     }
 }
