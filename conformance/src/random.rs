@@ -1,4 +1,4 @@
-//! Random cases without end, from a seed.
+//! An endless series of random cases, from a seed.
 
 use std::io;
 
@@ -12,27 +12,32 @@ use crate::shrink;
 use crate::suite::Filter;
 
 /// A source of random cases: the ops take turns.
-pub struct Stream {
+pub struct RandomCases {
     runner: TestRunner,
     filter: Filter,
     backend: String,
     turn: usize,
 }
 
-impl std::fmt::Debug for Stream {
+impl std::fmt::Debug for RandomCases {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Stream on {}, at turn {}", self.backend, self.turn)
+        write!(f, "RandomCases on {}, at turn {}", self.backend, self.turn)
     }
 }
 
-impl Stream {
-    /// The stream of `seed` on `backend`. An op whose cases `filter` leaves out gets no turn.
+impl RandomCases {
+    /// The cases of `seed` on `backend`. An op whose cases `filter` leaves out gets no turn.
     pub fn new(backend: &str, filter: Filter, seed: u64) -> Self {
         let mut bytes = [0; 32];
         bytes[..8].copy_from_slice(&seed.to_le_bytes());
         let rng = TestRng::from_seed(RngAlgorithm::ChaCha, &bytes);
         let config = Config { failure_persistence: None, ..Config::default() };
-        Stream { runner: TestRunner::new_with_rng(config, rng), filter, backend: backend.into(), turn: 0 }
+        RandomCases {
+            runner: TestRunner::new_with_rng(config, rng),
+            filter,
+            backend: backend.into(),
+            turn: 0,
+        }
     }
 
     /// Runs the next random case; a failing one is shrunk.
@@ -59,36 +64,5 @@ impl Stream {
             }
         }
         None
-    }
-}
-
-/// Names of cases that failed before, to be run first: one per line, kept in a file.
-pub mod regressions {
-    use std::io;
-    use std::path::Path;
-
-    /// Reads the names; none where the file does not exist.
-    pub fn read(path: &Path) -> io::Result<Vec<String>> {
-        match std::fs::read_to_string(path) {
-            Ok(text) => Ok(text
-                .lines()
-                .filter(|l| !l.trim().is_empty() && !l.starts_with('#'))
-                .map(str::to_owned)
-                .collect()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Adds names that are not there yet.
-    pub fn add(path: &Path, names: &[String]) -> io::Result<()> {
-        let mut all = read(path)?;
-        let new: Vec<_> = names.iter().filter(|name| !all.contains(name)).cloned().collect();
-        if new.is_empty() {
-            return Ok(());
-        }
-        all.extend(new);
-        let text = format!("# Cases that have failed; `assay check` runs them first.\n{}\n", all.join("\n"));
-        crate::file::replace(path, text.as_bytes())
     }
 }

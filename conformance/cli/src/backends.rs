@@ -1,25 +1,22 @@
 //! The backends of this machine, by name.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use backend_cpu::fast::{Activations, Fast, Threads};
-use backend_cpu::fence::{Fence, FenceError};
-use backend_cpu::host::{Compute, Host};
+use backend_cpu::fence::Fence;
+use backend_cpu::host::Compute;
 use backend_cpu::reference::{Exact, Reference};
 use backend_hip::audit::AuditOptions;
 use backend_hip::objects::Objects;
 use backend_hip::{HipBackend, Options};
-use clap::ValueEnum;
+use conformance::guard::{self, FencedError, Guard};
+use conformance::registry::{Job, Registry};
+use conformance::target::Target;
 use kernels::{Backend, DeviceError};
-use serde::{Deserialize, Serialize};
 use softhip::sched::Policy;
-
-use crate::target::{Bare, Guards, Target};
-use crate::zoo;
-use crate::zoo::device;
-use crate::zoo::mutant::Subject;
-use crate::zoo::sabotage::{Plan, PlanError};
+use zoo::mutant::Subject;
+use zoo::sabotage::{Plan, PlanError};
+use zoo::{catalogue, device};
 
 /// A backend that can be asked for on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,53 +88,6 @@ pub enum OpenError {
     },
 }
 
-/// What notices an access outside a buffer.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Guard {
-    /// Canaries on both sides of each buffer: a write outside is found after the op.
-    #[default]
-    Canaries,
-    /// Each buffer ends at an unmapped page: a read or a write past the end kills the worker at once. CPU backends only.
-    FenceAfter,
-    /// Each buffer starts at an unmapped page: a read or a write before the start does the same. CPU backends only.
-    FenceBefore,
-    /// Nothing, for comparison.
-    Off,
-}
-
-impl Guard {
-    /// Which edge of a buffer is fenced.
-    pub const fn fence(self) -> Option<Fence> {
-        match self {
-            Guard::FenceAfter => Some(Fence::After),
-            Guard::FenceBefore => Some(Fence::Before),
-            Guard::Canaries | Guard::Off => None,
-        }
-    }
-}
-
-impl fmt::Display for Guard {
-    /// As on the command line.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Guard::Canaries => "canaries",
-            Guard::FenceAfter => "fence-after",
-            Guard::FenceBefore => "fence-before",
-            Guard::Off => "off",
-        })
-    }
-}
-
-/// Work for any backend.
-pub trait Job {
-    /// What comes of it.
-    type Answer;
-
-    /// Does it on `backend`.
-    fn run<B: Backend + 'static>(self, backend: B) -> Self::Answer;
-}
-
 /// What a backend may be told besides its name.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
@@ -171,6 +121,14 @@ impl Settings {
             None => own,
         };
         Options { sync_per_op: self.sync_per_op, audit: self.audit.clone(), objects }
+    }
+}
+
+impl Registry for Settings {
+    type Error = OpenError;
+
+    fn on_backend<J: Job>(&self, name: &str, job: J) -> Result<J::Answer, OpenError> {
+        on_backend(name, self, job)
     }
 }
 
@@ -256,10 +214,12 @@ pub fn open(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
     // A single op stands nowhere in a model: wherever a mutant is to strike, it strikes.
     let mutant = name.strip_prefix("mutant:").and_then(|m| m.split('@').next());
     if let Some(plan) = mutant.and_then(|m| m.parse::<Plan>().ok()).filter(Plan::faults) {
-        return opened(name, Bare::new(plan.faulting()));
+        return opened(name, guard::without(plan.faulting()));
     }
-    match mutant.and_then(zoo::find) {
-        Some(mutant) => opened(name, Subject::new(mutant)),
+    match mutant.and_then(catalogue::find) {
+        Some(mutant) => {
+            opened(name, Subject::new(mutant).map(|subject| Box::new(subject) as Box<dyn Target>))
+        }
         None => on_backend(name, &Settings::from_env(), AsTarget { name, guard })?,
     }
 }
@@ -275,8 +235,8 @@ impl Job for AsTarget<'_> {
 
     fn run<B: Backend + 'static>(self, backend: B) -> Self::Answer {
         match self.guard {
-            Guard::Canaries => opened(self.name, Guards::new(backend)),
-            Guard::Off | Guard::FenceAfter | Guard::FenceBefore => opened(self.name, Bare::new(backend)),
+            Guard::Canaries => opened(self.name, guard::with_canaries(backend)),
+            Guard::Off | Guard::FenceAfter | Guard::FenceBefore => opened(self.name, guard::without(backend)),
         }
     }
 }
@@ -288,18 +248,14 @@ fn fenced<C: Compute + 'static>(
     guard: Guard,
     fence: Fence,
 ) -> Result<Box<dyn Target>, OpenError> {
-    let refused = |e: FenceError| OpenError::NoFence { name: name.into(), guard, why: e.to_string() };
-    opened(name, Bare::new(Host::with_fence(compute, fence).map_err(refused)?))
+    guard::with_fence(compute, fence).map_err(|error| match error {
+        FencedError::Fence(e) => OpenError::NoFence { name: name.into(), guard, why: e.to_string() },
+        FencedError::Device(source) => OpenError::Device { name: name.into(), source },
+    })
 }
 
-fn opened<T: Target + 'static>(
-    name: &str,
-    target: Result<T, DeviceError>,
-) -> Result<Box<dyn Target>, OpenError> {
-    match target {
-        Ok(target) => Ok(Box::new(target)),
-        Err(source) => Err(OpenError::Device { name: name.into(), source }),
-    }
+fn opened(name: &str, target: Result<Box<dyn Target>, DeviceError>) -> Result<Box<dyn Target>, OpenError> {
+    target.map_err(|source| OpenError::Device { name: name.into(), source })
 }
 
 fn unfenced(name: &str, guard: Guard) -> OpenError {
@@ -312,15 +268,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guard_is_called_as_on_the_command_line() {
-        for guard in Guard::value_variants() {
-            assert_eq!(Guard::from_str(&guard.to_string(), false), Ok(*guard));
-        }
-    }
-
-    #[test]
     fn only_cpu_backends_are_fenced() {
-        let mutant = format!("mutant:{}", zoo::mutants()[0].name);
+        let mutant = format!("mutant:{}", catalogue::mutants()[0].name);
         for guard in [Guard::FenceAfter, Guard::FenceBefore] {
             assert!(matches!(open(&mutant, guard), Err(OpenError::NoFence { .. })));
             assert_eq!(open("ref", guard).is_ok(), cfg!(unix));

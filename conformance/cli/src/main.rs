@@ -3,8 +3,8 @@
 
 use std::process::ExitCode;
 
-mod cli;
+mod commands;
 
 fn main() -> ExitCode {
-    cli::main()
+    commands::main()
 }

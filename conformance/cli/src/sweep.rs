@@ -5,7 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
-use crate::outcome::CaseResult;
+use conformance::outcome::CaseResult;
+
 use crate::worker::{Recipe, Worker};
 
 /// Runs the cases called `names`, each on a worker made by `recipe`, `jobs` at a time.

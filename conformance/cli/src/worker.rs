@@ -10,11 +10,12 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::backends::Guard;
-use crate::outcome::{CaseResult, Outcome};
-use crate::target::Target;
-use crate::trial::{Failure, Finder};
-use crate::{replay, suite};
+use conformance::guard::Guard;
+use conformance::outcome::{CaseResult, Outcome};
+use conformance::suite;
+use conformance::target::Target;
+use conformance::trial::{Failure, Finder};
+use forensics::replay;
 
 /// Bytes of a dead worker's last words that a report shows.
 const LAST_WORDS: usize = 2000;
@@ -31,7 +32,7 @@ pub struct Recipe {
     /// How long a case may take.
     pub timeout: Duration,
     /// Folder in which each op is stored before it runs.
-    pub keep: Option<PathBuf>,
+    pub record: Option<PathBuf>,
 }
 
 struct Process {
@@ -92,8 +93,8 @@ impl Worker {
         let mut command = Command::new(&self.recipe.program);
         command.args(["worker", "--backend", &self.recipe.backend]);
         command.args(["--guard", &self.recipe.guard.to_string()]);
-        if let Some(folder) = &self.recipe.keep {
-            command.arg("--keep").arg(folder);
+        if let Some(folder) = &self.recipe.record {
+            command.arg("--record").arg(folder);
         }
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-#[path = "../../engine/tests/gguf_builder/mod.rs"]
+#[path = "../../../engine/tests/gguf_builder/mod.rs"]
 mod gguf_builder;
 
 use std::fs;
@@ -17,7 +17,7 @@ use safetensors::SafeTensors;
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/tiny").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/tiny").join(name)
 }
 
 fn assay(args: &[&str]) -> Output {

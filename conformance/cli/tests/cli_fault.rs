@@ -11,7 +11,7 @@ const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 const TEXT: &str = "the quick brown fox jumps over the lazy dog";
 
 fn model() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/tiny/llama.gguf");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/tiny/llama.gguf");
     path.to_str().unwrap().to_owned()
 }
 

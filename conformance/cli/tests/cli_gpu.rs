@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 const ASSAY: &str = env!("CARGO_BIN_EXE_assay");
 
 fn object(stem: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../backend-hip/softhip/tests/objects");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../backend-hip/softhip/tests/objects");
     folder.join(format!("{stem}.hsaco")).to_str().unwrap().to_owned()
 }
 
@@ -95,7 +95,7 @@ fn report_of_an_object_says_what_its_kernels_take() {
 fn report_measures_the_programs_own_kernels_and_names_what_is_worse_than_on_record() {
     let folder = Folder::new();
     let on_record =
-        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/hip/quality.toml"));
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/hip/quality.toml"));
     let lower = on_record.unwrap().replace("rms_norm_1024 = { vgprs = 16,", "rms_norm_1024 = { vgprs = 15,");
     let path = folder.path("quality.toml");
     fs::write(&path, lower).unwrap();

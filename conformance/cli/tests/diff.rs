@@ -4,16 +4,17 @@
 
 use std::path::{Path, PathBuf};
 
-use conformance::diff::lockstep::Lockstep;
-use conformance::diff::{Diff, Kind};
-use conformance::provenance::Spot;
+use assay_cli::backends::Settings;
 use engine::config::ModelConfig;
 use engine::gguf::Gguf;
 use engine::tokenizer::{EncodeOptions, Tokenizer};
+use forensics::diff::lockstep::Lockstep;
+use forensics::diff::{Diff, Kind};
+use forensics::provenance::Spot;
 use kernels::DType;
 
 fn golden(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/tiny").join(format!("{name}.gguf"))
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/tiny").join(format!("{name}.gguf"))
 }
 
 /// More than 32 tokens, so that a prefill meets the bugs of large batches.
@@ -24,6 +25,7 @@ fn diff(model: &str, right: &str, collect: bool) -> Diff {
     let config = ModelConfig::from_gguf(&gguf).unwrap();
     let tokenizer = Tokenizer::from_metadata(gguf.metadata()).unwrap();
     let prompt = tokenizer.encode(TEXT, EncodeOptions { add_special: true, parse_special: true }).unwrap();
+    let settings = Settings { threads: 1, ..Settings::from_env() };
     let lockstep = Lockstep {
         gguf: &gguf,
         config: &config,
@@ -34,11 +36,10 @@ fn diff(model: &str, right: &str, collect: bool) -> Diff {
         kv: DType::F16,
         left: "ref",
         right,
-        threads: 1,
         collect,
         capsules: None,
     };
-    lockstep.run(&mut |_| ()).unwrap()
+    lockstep.run(&settings, &mut |_| ()).unwrap()
 }
 
 /// A planted bug: model, mutant, and what the comparison must say: op, layer, point, step, looks like.
@@ -151,7 +152,7 @@ fn the_software_device_raises_no_alarm() {
 fn only_the_op_at_fault_is_blamed_and_the_others_inherit() {
     let diff = diff("llama", "mutant:rope-position-plus-one@layer=0,point=q_rope,phase=prefill", true);
     assert_eq!(diff.found, 1, "{:?}", diff.findings);
-    let after = |cell: &&conformance::diff::Cell| cell.spot.step == 0 && cell.spot.point == "logits";
+    let after = |cell: &&forensics::diff::Cell| cell.spot.step == 0 && cell.spot.point == "logits";
     let logits = diff.cells.iter().find(after).unwrap();
     assert!(logits.share.unwrap() <= 1.0);
     assert!(logits.drift.unwrap().relative > 1e-4, "{logits:?}");
@@ -172,7 +173,7 @@ fn the_report_survives_json_and_the_page_names_the_op() {
     let diff = diff("llama", "mutant:attention-scale-never@layer=1", true);
     let json = serde_json::to_string(&diff).unwrap();
     assert_eq!(serde_json::from_str::<Diff>(&json).unwrap().findings.len(), diff.findings.len());
-    let page = conformance::report::diff::page(&diff);
+    let page = assay_cli::report::diff::page(&diff);
     assert!(page.contains("attention goes wrong first") && page.contains("scale missing"));
     // The cell of the finding leads to it.
     assert!(page.contains("id=\"finding0\"") && page.contains("\"findings\":[[0,1,\"attn_out\"]"));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use conformance::quality::{self, Baseline};
+use assay_cli::quality::{self, Baseline};
 
 #[test]
 fn no_kernel_costs_more_than_on_record_and_none_has_scratch() {
@@ -14,7 +14,7 @@ fn no_kernel_costs_more_than_on_record_and_none_has_scratch() {
     for op in &now.measured {
         assert!(op.bytes >= op.least, "{} {}: {} bytes, {} are needed", op.op, op.case, op.bytes, op.least);
     }
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../kernels/hip/quality.toml");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/hip/quality.toml");
     let on_record = Baseline::read(&std::fs::read_to_string(path).unwrap()).unwrap();
     let worse = on_record.worse(&Baseline::of(&now));
     let said: Vec<String> = worse.iter().map(ToString::to_string).collect();

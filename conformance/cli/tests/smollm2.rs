@@ -2,10 +2,11 @@
 //!
 //! `ASSAY_MODEL` names the model file. Without it the test says so and checks nothing.
 
-use conformance::diff::lockstep::Lockstep;
+use assay_cli::backends::Settings;
 use engine::config::ModelConfig;
 use engine::gguf::Gguf;
 use engine::tokenizer::{EncodeOptions, Tokenizer};
+use forensics::diff::lockstep::Lockstep;
 use kernels::DType;
 
 #[test]
@@ -19,6 +20,7 @@ fn every_op_on_the_software_device_is_inside_its_bound() {
     let tokenizer = Tokenizer::from_metadata(gguf.metadata()).unwrap();
     let text = "The capital of France is";
     let prompt = tokenizer.encode(text, EncodeOptions { add_special: true, parse_special: true }).unwrap();
+    let settings = Settings { threads: 1, ..Settings::from_env() };
     let lockstep = Lockstep {
         gguf: &gguf,
         config: &config,
@@ -29,11 +31,10 @@ fn every_op_on_the_software_device_is_inside_its_bound() {
         kv: DType::F32,
         left: "ref",
         right: "soft",
-        threads: 1,
         collect: true,
         capsules: None,
     };
-    let diff = lockstep.run(&mut |_| ()).unwrap();
+    let diff = lockstep.run(&settings, &mut |_| ()).unwrap();
     assert!(diff.agrees(), "{:?}", diff.first());
     assert_eq!(diff.steps, 2);
     for cell in &diff.cells {

@@ -5,7 +5,8 @@
 use std::collections::HashMap;
 use std::process::ExitCode;
 
-use conformance::backends::{self, Guard, KNOWN, OpenError};
+use assay_cli::backends::{self, KNOWN, OpenError};
+use conformance::guard::Guard;
 use conformance::outcome::Outcome;
 use conformance::suite::{self, Filter};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -57,7 +58,7 @@ fn run(backend: &str, name: &str) -> Result<(), Failed> {
         Outcome::Passed => Ok(()),
         Outcome::Failed(failures) => {
             let found: Vec<_> = failures.iter().map(|f| format!("{}: {}", f.found_by, f.what)).collect();
-            Err(format!("{}\nrerun: {}", found.join("\n"), conformance::report::rerun(name)).into())
+            Err(format!("{}\nrerun: {}", found.join("\n"), assay_cli::report::rerun(name)).into())
         }
         other => Err(format!("neither passed nor failed: {other:?}").into()),
     }

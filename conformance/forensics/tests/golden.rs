@@ -8,11 +8,11 @@ use std::path::PathBuf;
 
 use backend_cpu::HostBuffer;
 use backend_cpu::reference::{Reference, oracle};
-use conformance::capsule::{self, Capsule, Stored};
+use forensics::capsule::{self, Capsule, Stored};
 use kernels::{Backend, Expected, Numerics, Role, Stem};
 
 fn files(stem: Stem) -> Vec<PathBuf> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../golden").join(stem.name());
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../golden").join(stem.name());
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|e| e == "safetensors"));

@@ -2,10 +2,10 @@
 
 #![expect(clippy::too_many_lines, reason = "a list is as long as what it lists")]
 
+use conformance::target::RunError;
 use kernels::{Layout, Role, Stem};
 
-use super::mutant::{About, Mutant, Plant, Work};
-use crate::target::RunError;
+use crate::mutant::{About, Mutant, Plant, Work};
 
 const fn kernel(
     name: &'static str,

@@ -11,7 +11,7 @@ use kernels::Stem;
 use safetensors::SafeTensors;
 use serde::Deserialize;
 
-use super::mutant::About;
+use crate::mutant::About;
 
 /// Prefix of a device mutant's name where a backend is asked for.
 pub const PREFIX: &str = "soft:";

@@ -1,14 +1,13 @@
 //! Bugs that fault: a kernel that leaves a buffer, one that takes the process along, a copy that asks for too much.
 //!
 //! Each computes which bytes the buggy kernel would touch and faults where the allocation does not have them, so that it strikes
-//! where the real bug would and nowhere else. They are for a model's path: see [`sabotage`](super::sabotage).
+//! where the real bug would and nowhere else. They are for a model's path: see [`sabotage`](crate::sabotage).
 
 use std::ops::Range;
 
 use kernels::{DeviceError, Stem, Tag};
 
-use super::mutant::{About, Mutant, Plant, Work};
-use super::sabotage::illegal_address;
+use crate::mutant::{About, Mutant, Plant, Work, illegal_address};
 
 const fn kernel(
     name: &'static str,

@@ -4,10 +4,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use conformance::control::{Parts, REAL, violated};
+use conformance::outcome::Totals;
 use kernels::{Expected, Verdict};
-
-use crate::control::{Parts, REAL, violated};
-use crate::report::Totals;
 
 /// A suite with a planted bug.
 #[derive(Clone, Copy, Debug)]

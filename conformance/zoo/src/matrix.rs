@@ -3,21 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
+use conformance::outcome::{CaseResult, Outcome};
+use conformance::suite::{self, Filter};
+use conformance::trial::Finder;
 use kernels::Stem;
 
-use crate::backends::Guard;
-use crate::outcome::Outcome;
-use crate::suite::{self, Filter};
-use crate::sweep::sweep;
-use crate::trial::Finder;
-use crate::worker::Recipe;
-
-use super::device;
-use super::harness::HarnessMutant;
-use super::mutant::About;
+use crate::harness::HarnessMutant;
+use crate::mutant::About;
+use crate::{catalogue, device};
 
 /// Cases of an op that a mutant meets first; only one that survives them meets all.
 const SAMPLE: usize = 250;
@@ -72,7 +67,7 @@ pub struct Exhibit {
 
 /// All mutants but those of the suite.
 pub fn exhibits() -> Vec<Exhibit> {
-    let host = super::mutants().into_iter().map(|mutant| Exhibit {
+    let host = catalogue::mutants().into_iter().map(|mutant| Exhibit {
         backend: format!("mutant:{}", mutant.name),
         cases_of: "mutant",
         stem: mutant.stem,
@@ -91,29 +86,26 @@ pub fn exhibits() -> Vec<Exhibit> {
     host.chain(device).collect()
 }
 
-/// Runs a mutant in worker processes of `program`.
-pub fn expose(mutant: &Exhibit, jobs: usize, program: &Path) -> io::Result<Fate> {
-    let recipe = &Recipe {
-        program: program.to_owned(),
-        backend: mutant.backend.clone(),
-        guard: Guard::Canaries,
-        timeout: mutant.timeout,
-        keep: None,
-    };
+/// Runs the cases of a mutant's op on it: a sample first, and all of them if it survives. `run` runs cases by name on the
+/// backend that the mutant is; it must survive their crashes.
+pub fn expose(
+    mutant: &Exhibit,
+    mut run: impl FnMut(&[String]) -> io::Result<Vec<CaseResult>>,
+) -> io::Result<Fate> {
     let all = suite::names(mutant.cases_of, &Filter::new(&format!("{}/{}/", mutant.stem, mutant.cases_of)));
     let step = all.len().div_ceil(SAMPLE).max(1);
     let sample: Vec<String> = all.iter().step_by(step).cloned().collect();
-    let mut fate = meet(mutant, &sample, jobs, recipe)?;
+    let mut fate = fate(mutant, &run(&sample)?);
     if !fate.killed() {
-        fate = meet(mutant, &all, jobs, recipe)?;
+        fate = self::fate(mutant, &run(&all)?);
     }
     Ok(fate)
 }
 
-fn meet(mutant: &Exhibit, names: &[String], jobs: usize, recipe: &Recipe) -> io::Result<Fate> {
-    let results = sweep(names, jobs, recipe, |_| {})?;
+/// What the results of a mutant's cases make of it.
+fn fate(mutant: &Exhibit, results: &[CaseResult]) -> Fate {
     let mut found_by = BTreeMap::new();
-    for result in &results {
+    for result in results {
         if let Outcome::Failed(failures) = &result.outcome {
             let finders: BTreeSet<_> = failures.iter().map(|f| f.found_by).collect();
             for finder in finders {
@@ -122,7 +114,7 @@ fn meet(mutant: &Exhibit, names: &[String], jobs: usize, recipe: &Recipe) -> io:
         }
     }
     let (name, fault) = (mutant.backend.clone(), mutant.fault.clone());
-    Ok(Fate { name, fault, found_by, controls: Vec::new(), cases: results.len() })
+    Fate { name, fault, found_by, controls: Vec::new(), cases: results.len() }
 }
 
 /// Poses the controls to a mutant of the suite.

@@ -10,14 +10,13 @@ use std::ops::Range;
 use backend_cpu::HostBuffer;
 use backend_cpu::host::{Compute, Host};
 use backend_cpu::reference::Reference;
+use conformance::target::{Guards, RunError, Target};
 use kernels::{
     Backend, DType, DeviceError, Identity, Layout, Numerics, Op, OpForm, Pending, Record, RecordOperand,
     Role, Stem, Support, Tag, Valid,
 };
 use serde::Deserialize;
 use serde_json::Value;
-
-use crate::target::{Guards, RunError, Target};
 
 /// What a bug is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Deserialize)]
@@ -279,4 +278,9 @@ impl Target for Subject {
             _ => ran,
         }
     }
+}
+
+/// What the runtime says of an access that no allocation covers.
+pub fn illegal_address(call: &'static str) -> DeviceError {
+    DeviceError::Runtime { call, code: 700, name: "hipErrorIllegalAddress".into() }
 }

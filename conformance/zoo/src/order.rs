@@ -2,7 +2,7 @@
 
 use kernels::{DeviceError, Stem};
 
-use super::mutant::{About, Mutant, Plant, Work};
+use crate::mutant::{About, Mutant, Plant, Work};
 
 const fn kernel(
     name: &'static str,

@@ -5,11 +5,12 @@ use std::fmt;
 use std::str::FromStr;
 
 use backend_cpu::reference::Reference;
+use conformance::place::{PlaceError, Where};
 use kernels::decor::{Guarded, Seen, Wait, Watch, Watched};
 use kernels::{Backend, Buffer, DeviceError, Identity, Pending, Record, Role, Tag};
 
-use super::mutant::{Mutant, Plant, Work};
-use crate::place::{PlaceError, Where};
+use crate::mutant::{Mutant, Plant, Work, illegal_address};
+use crate::{catalogue, faults};
 
 /// A mutant and where it strikes, as on the command line: `NAME` or `NAME@layer=3,phase=decode,step=2,point=q`.
 #[derive(Clone, Debug)]
@@ -37,7 +38,7 @@ impl FromStr for Plan {
 
     fn from_str(text: &str) -> Result<Self, PlanError> {
         let (name, conditions) = text.split_once('@').unwrap_or((text, ""));
-        let mutant = super::find(name).ok_or_else(|| PlanError::Unknown(name.into()))?;
+        let mutant = catalogue::find(name).ok_or_else(|| PlanError::Unknown(name.into()))?;
         if let Plant::Around(_) = mutant.plant {
             return Err(PlanError::NotInAModel(mutant.name));
         }
@@ -54,7 +55,7 @@ impl fmt::Display for Plan {
 impl Plan {
     /// Whether the mutant faults, rather than computing something else.
     pub fn faults(&self) -> bool {
-        super::faults::mutants().iter().any(|m| m.name == self.mutant.name)
+        faults::mutants().iter().any(|m| m.name == self.mutant.name)
     }
 
     /// The reference, spoilt by a bug about values. Guard zones stand around its buffers.
@@ -135,9 +136,4 @@ impl<D: Backend> Watch<D> for Sabotage {
         };
         if self.dead.get() { Err(illegal_address(call)) } else { Ok(()) }
     }
-}
-
-/// What the runtime says of an access that no allocation covers.
-pub(super) fn illegal_address(call: &'static str) -> DeviceError {
-    DeviceError::Runtime { call, code: 700, name: "hipErrorIllegalAddress".into() }
 }

@@ -6,7 +6,7 @@ use half::{bf16, f16};
 use kernels::ops::rope::Scaling;
 use kernels::{DType, DeviceError, Stem};
 
-use super::mutant::{About, Mutant, Plant, Work};
+use crate::mutant::{About, Mutant, Plant, Work};
 
 const fn kernel(
     name: &'static str,

@@ -5,8 +5,9 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use assay_cli::backends::on_backend;
 use backend_cpu::fast::{Activations, Peaks, Threads};
-use conformance::backends::{Job, on_backend};
+use conformance::registry::Job;
 use engine::generate::prefill;
 use engine::kv_cache::KvCache;
 use engine::model::{Batch, Model, Step};

@@ -3,13 +3,13 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use assay_cli::backends::on_backend;
 use clap::Subcommand;
-use conformance::backends::on_backend;
-use conformance::capsule::{self, Capsule, Stored};
 use conformance::place::Where;
-use conformance::provenance;
-use conformance::reduce;
-use conformance::take::{Take, Taken};
+use forensics::capsule::extract::{Extract, Extracted};
+use forensics::capsule::{self, Capsule, Stored};
+use forensics::provenance;
+use forensics::reduce;
 
 use super::model::ModelArgs;
 use super::{End, Trouble, print};
@@ -81,14 +81,14 @@ impl Save {
         let id = self.model.id()?;
         let prompt = file.prompt(&self.prompt)?;
         let run = self.model.to_run(&file, &prompt, self.n, CHUNK);
-        let take = Take { run, model: &id, backend: &self.model.backend, place: &self.at };
-        match on_backend(&self.model.backend, &self.model.settings(), take)?? {
-            Taken::Nowhere { layers, points } => {
+        let extract = Extract { run, model: &id, backend: &self.model.backend, place: &self.at };
+        match on_backend(&self.model.backend, &self.model.settings(), extract)?? {
+            Extracted::Nowhere { layers, points } => {
                 let points: Vec<_> = points.into_iter().collect();
                 let (at, points) = (&self.at, points.join(", "));
                 Err(Trouble::Input(format!("no op at {at}: {layers} layers ran, with the points {points}")))
             }
-            Taken::Op(case, verdict) => {
+            Extracted::Op(case, verdict) => {
                 let site = case.origin.as_ref().and_then(|o| o.site.as_ref());
                 let site = site.map_or(String::new(), |site| format!(" at {site}"));
                 let how = match verdict.and_then(|v| v.worst) {

@@ -3,18 +3,21 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use conformance::backends::{self, Guard, KNOWN, OpenError};
+use assay_cli::backends::{self, KNOWN, OpenError};
+use assay_cli::report::{self, Sweep};
+use assay_cli::sweep;
+use assay_cli::worker::{Recipe, Worker};
 use conformance::expectations::Expectations;
+use conformance::guard::Guard;
 use conformance::name::CaseName;
 use conformance::outcome::{CaseResult, Outcome};
-use conformance::report::{self, Sweep};
-use conformance::stream::{Stream, regressions};
+use conformance::random::RandomCases;
 use conformance::suite::{self, Filter, Shard};
-use conformance::worker::{Recipe, Worker};
-use conformance::{control, file, replay, saved, shrink, sweep};
+use conformance::{control, file, regressions, shrink};
+use forensics::{capsule, replay};
 
 use super::progress::Progress;
-use super::{End, Trouble, print};
+use super::{End, Trouble, guard, print};
 
 /// Failing cases of one op and format that are made smaller; the others are of the same making, as a rule.
 const SHRUNK_PER_GROUP: usize = 1;
@@ -56,7 +59,7 @@ pub struct Check {
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
     /// What notices an access outside a buffer.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = guard::parser(), default_value_t)]
     guard: Guard,
     /// Known failures.
     #[arg(long, value_name = "FILE")]
@@ -146,7 +149,7 @@ impl Check {
         let program =
             std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
         let timeout = Duration::from_secs(self.timeout);
-        Ok(Recipe { program, backend: backend.into(), guard: self.guard, timeout, keep: None })
+        Ok(Recipe { program, backend: backend.into(), guard: self.guard, timeout, record: None })
     }
 
     /// Runs one backend's cases: those that failed before, the enumerated ones, the random ones.
@@ -182,7 +185,7 @@ impl Check {
                 finished.shrunk.push((result.name.clone(), small));
             }
         }
-        let mut stream = Stream::new(backend, filter, self.seed);
+        let mut stream = RandomCases::new(backend, filter, self.seed);
         for _ in 0..self.cases {
             let Some(result) = stream.next(|name| worker.run(name)).map_err(worker_trouble)? else { break };
             results.push(expectations.apply(result));
@@ -205,7 +208,8 @@ impl Check {
         expectations: &Expectations,
         finished: &mut Sweep,
     ) -> Result<(), Trouble> {
-        let files = saved::files(folder).map_err(|e| Trouble::Input(format!("{}: {e}", folder.display())))?;
+        let files =
+            capsule::files(folder).map_err(|e| Trouble::Input(format!("{}: {e}", folder.display())))?;
         let names: Vec<String> =
             files.iter().map(|path| format!("{}{}", replay::PREFIX, path.display())).collect();
         let mut progress = Progress::new(&format!("replaying on {}", recipe.backend), names.len());
@@ -229,7 +233,11 @@ impl Check {
             let small = finished.smaller(&result.name);
             // Without a smaller case it is one of many of a kind, of which another one is saved.
             let Some(case) = small else { continue };
-            let saved = saved::save(folder, case, &recipe)
+            let record = |name: &str, ops: &Path| {
+                Worker::new(Recipe { record: Some(ops.to_owned()), ..recipe.clone() }).run(name)
+            };
+            let mut worker = Worker::new(recipe.clone());
+            let saved = replay::save(folder, case, record, |name| worker.run(name))
                 .map_err(|e| Trouble::Input(format!("{}: {e}", folder.display())))?;
             print(&match saved {
                 Some(path) => format!("capsule: {}\n", path.display()),

@@ -5,10 +5,12 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use conformance::diff::lockstep::{DiffError, Lockstep};
-use conformance::diff::{self, Kind, stored};
-use conformance::provenance::ModelId;
-use conformance::{file, report};
+use assay_cli::backends::Settings;
+use assay_cli::report;
+use conformance::file;
+use forensics::diff::lockstep::{DiffError, Lockstep};
+use forensics::diff::{self, Kind, stored};
+use forensics::provenance::ModelId;
 use kernels::DType;
 
 use super::model::{FileArgs, Loading, RailArgs};
@@ -136,20 +138,21 @@ impl Diff {
             kv: self.kv,
             left: &self.left,
             right: &self.right,
-            threads: self.threads,
             collect: self.collect,
             capsules: self.capsules.as_deref(),
         };
+        let settings = Settings { threads: self.threads, ..Settings::from_env() };
         let mut progress = Progress::new("comparing steps", tokens);
         let mut step = 0;
         let loading = RefCell::new(Loading::default());
-        let compared = lockstep.run_watched(&mut |loaded| loading.borrow_mut().reach(loaded), &mut |cell| {
-            loading.take().finish();
-            if cell.spot.step > step {
-                step = cell.spot.step;
-                progress.step();
-            }
-        });
+        let compared =
+            lockstep.run_watched(&settings, &mut |loaded| loading.borrow_mut().reach(loaded), &mut |cell| {
+                loading.take().finish();
+                if cell.spot.step > step {
+                    step = cell.spot.step;
+                    progress.step();
+                }
+            });
         loading.take().finish();
         progress.finish();
         compared.map_err(|error| match error {

@@ -1,6 +1,6 @@
 //! `assay list`: the names of the cases.
 
-use conformance::backends::KNOWN;
+use assay_cli::backends::KNOWN;
 use conformance::suite::{self, Filter};
 
 use super::{End, Trouble, print};

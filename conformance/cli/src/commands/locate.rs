@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use assay_cli::backends::on_backend;
+use assay_cli::report;
 use clap::ValueEnum;
-use conformance::backends::{Job, on_backend};
-use conformance::locate::inside::{Inside, tell};
-use conformance::locate::outside::{Told, listen};
-use conformance::locate::{Culprit, Event, Fault, Located};
-use conformance::{file, report};
+use conformance::file;
+use conformance::registry::Job;
+use forensics::locate::inside::{Inside, tell};
+use forensics::locate::outside::{Told, listen};
+use forensics::locate::{Culprit, Event, Fault, Located};
 use kernels::Backend;
 
 use super::model::ModelArgs;

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use conformance::backends::{Job, on_backend};
+use assay_cli::backends::on_backend;
+use conformance::registry::Job;
 use engine::kv_cache::KvCache;
 use engine::model::{Batch, Model, Step};
 use engine::safetensors_file::SafetensorsFile;

@@ -8,6 +8,7 @@ mod check;
 mod diff;
 mod env;
 mod gpu;
+mod guard;
 mod inspect;
 mod list;
 mod locate;
@@ -28,7 +29,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use conformance::backends::OpenError;
+use assay_cli::backends::OpenError;
 
 /// Proves kernels for LLM inference: every op, on every backend of this machine, against an oracle that knows how wrong
 /// a correct implementation may be.

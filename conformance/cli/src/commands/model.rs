@@ -4,9 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conformance::backends::Settings;
-use conformance::provenance::ModelId;
-use conformance::run::Run;
+use assay_cli::backends::Settings;
 use engine::chat::ChatError;
 use engine::config::{ConfigError, ModelConfig};
 use engine::generate::GenerateError;
@@ -17,6 +15,8 @@ use engine::model::{Loaded, Model, ModelError};
 use engine::sampler::SamplerError;
 use engine::taps::TapError;
 use engine::tokenizer::{EncodeOptions, Tokenizer, TokenizerError};
+use forensics::provenance::ModelId;
+use forensics::run::Run;
 use kernels::{Backend, DType};
 
 use super::progress::Progress;

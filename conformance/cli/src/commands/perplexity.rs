@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use conformance::backends::{Job, on_backend};
+use assay_cli::backends::on_backend;
+use conformance::registry::Job;
 use kernels::Backend;
 
 use super::logits::for_each_chunk;

@@ -3,16 +3,16 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use conformance::backends::{self, Guard};
-use conformance::capsule::{self, Capsule, Origin};
-use conformance::keep;
+use assay_cli::backends;
+use assay_cli::worker::{Recipe, Worker};
+use conformance::guard::Guard;
 use conformance::outcome::Outcome;
-use conformance::provenance;
-use conformance::reduce;
-use conformance::replay;
-use conformance::worker::{Recipe, Worker};
+use forensics::capsule::{self, Capsule, Origin, crop};
+use forensics::provenance;
+use forensics::reduce;
+use forensics::replay;
 
-use super::{End, Trouble, print};
+use super::{End, Trouble, guard, print};
 
 /// Seconds that an op may take unless --timeout says otherwise.
 const TIMEOUT: u64 = 60;
@@ -41,7 +41,7 @@ pub struct Replay {
     out: Option<PathBuf>,
     /// What notices an access outside a buffer; unless given, what did so in the run that the capsule comes from, and nothing on
     /// the software device, which does so by itself.
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = guard::parser())]
     guard: Option<Guard>,
     /// Seconds that the op may take.
     #[arg(long, default_value_t = TIMEOUT, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -54,7 +54,7 @@ impl Replay {
         for path in &self.files {
             let capsules = capsule::read(path).map_err(Trouble::input)?;
             for backend in self.backends(&capsules) {
-                let guard = self.guard.unwrap_or_else(|| replay::guard(origin(&capsules), &backend));
+                let guard = self.guard.unwrap_or_else(|| guard_for(origin(&capsules), &backend));
                 backends::open(&backend, guard)?;
                 let mut worker = Worker::new(recipe(&backend, guard, self.timeout)?);
                 conforms &= verdict(path, &backend, &mut worker)?;
@@ -81,22 +81,35 @@ fn origin(capsules: &[Capsule]) -> Option<&Origin> {
     capsules.iter().find_map(|c| c.origin.as_ref())
 }
 
+/// The guard for a capsule of `origin` on `backend`.
+fn guard_for(origin: Option<&Origin>, backend: &str) -> Guard {
+    replay::guard(origin, backend, backends::checks_itself(backend))
+}
+
 fn recipe(backend: &str, guard: Guard, timeout: u64) -> Result<Recipe, Trouble> {
     let program =
         std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
-    Ok(Recipe { program, backend: backend.into(), guard, timeout: Duration::from_secs(timeout), keep: None })
+    Ok(Recipe {
+        program,
+        backend: backend.into(),
+        guard,
+        timeout: Duration::from_secs(timeout),
+        record: None,
+    })
 }
 
 /// Makes the capsule at `path`, of an op that faulted, small enough to be sent, where it still faults then.
 pub fn cut(path: &Path) -> Result<(), Trouble> {
     let capsules = capsule::read(path).map_err(Trouble::input)?;
     let ([capsule], Some(origin)) = (capsules.as_slice(), origin(&capsules)) else { return Ok(()) };
-    if reduce::size(&capsule.record) <= keep::LIMIT {
+    if reduce::size(&capsule.record) <= crop::LIMIT {
         return Ok(());
     }
-    let guard = replay::guard(Some(origin), &origin.backend);
+    let guard = guard_for(Some(origin), &origin.backend);
     let mut worker = Worker::new(recipe(&origin.backend, guard, TIMEOUT)?);
-    if let Some(part) = replay::shrink(capsule, keep::LIMIT, &mut worker, folder(path)).map_err(process)? {
+    if let Some(part) =
+        replay::shrink(capsule, crop::LIMIT, folder(path), |name| worker.run(name)).map_err(process)?
+    {
         capsule::write(path, provenance::build(), &[part]).map_err(Trouble::input)?;
     }
     Ok(())
@@ -112,7 +125,7 @@ fn shrink(path: &Path, capsules: &[Capsule], worker: &mut Worker, out: &Path) ->
     let [capsule] = capsules else {
         return Err(Trouble::Input(format!("{}: has {} ops, want one", path.display(), capsules.len())));
     };
-    let small = replay::shrink(capsule, 0, worker, folder(out)).map_err(process)?;
+    let small = replay::shrink(capsule, 0, folder(out), |name| worker.run(name)).map_err(process)?;
     let Some(small) = small else {
         print(&format!("{}: does not fail, nothing to shrink\n", path.display()));
         return Ok(());

@@ -4,7 +4,8 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use conformance::backends::{Job, on_backend};
+use assay_cli::backends::on_backend;
+use conformance::registry::Job;
 use engine::chat::{ChatTemplate, Message};
 use engine::generate::{GenerateOptions, Generation, generate};
 use engine::kv_cache::KvCache;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use conformance::backends::{self, Guard, KNOWN};
+use assay_cli::backends::{self, KNOWN};
+use conformance::guard::Guard;
 use conformance::name::CaseName;
 use conformance::ops::FAMILIES;
 use conformance::outcome::Outcome;

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
-use conformance::backends::{self, Guard};
-use conformance::replay::Keeping;
-use conformance::worker;
+use assay_cli::backends;
+use assay_cli::worker;
+use conformance::guard::Guard;
+use forensics::capsule::recorder::Recorder;
 
-use super::{End, Trouble};
+use super::{End, Trouble, guard};
 
 /// Runs cases whose names come in as lines, and answers in JSON.
 #[derive(clap::Args)]
@@ -15,18 +16,18 @@ pub struct Worker {
     #[arg(long)]
     backend: String,
     /// What notices an access outside a buffer.
-    #[arg(long, value_enum, default_value_t)]
+    #[arg(long, value_parser = guard::parser(), default_value_t)]
     guard: Guard,
     /// Folder in which each op is stored before it runs.
     #[arg(long)]
-    keep: Option<PathBuf>,
+    record: Option<PathBuf>,
 }
 
 impl Worker {
     pub fn run(self) -> Result<End, Trouble> {
         let mut target = backends::open(&self.backend, self.guard)?;
-        if let Some(folder) = self.keep {
-            target = Box::new(Keeping::new(target, &self.backend, self.guard, folder));
+        if let Some(folder) = self.record {
+            target = Box::new(Recorder::new(target, &self.backend, self.guard, folder));
         }
         worker::serve(target.as_ref(), std::io::stdin().lock(), std::io::stdout().lock())
             .map_err(Trouble::input)?;

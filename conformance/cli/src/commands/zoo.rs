@@ -1,6 +1,9 @@
 //! `assay zoo`: who tests the tests.
 
-use conformance::zoo::{self, harness, matrix};
+use assay_cli::sweep::sweep;
+use assay_cli::worker::Recipe;
+use conformance::guard::Guard;
+use zoo::{faults, harness, matrix};
 
 use super::progress::Progress;
 use super::{End, Trouble, print};
@@ -41,7 +44,7 @@ impl Zoo {
             for mutant in &harness {
                 print(&format!("{:<48} Harness: {}\n", mutant.name, mutant.fault));
             }
-            for mutant in zoo::faults::mutants().iter().filter(|m| m.name.contains(&self.filter)) {
+            for mutant in faults::mutants().iter().filter(|m| m.name.contains(&self.filter)) {
                 print(&format!("{:<48} Fault, for locate and diff: {}\n", mutant.name, mutant.fault));
             }
             return Ok(End::Well);
@@ -54,7 +57,14 @@ impl Zoo {
         let mut progress = Progress::new("zoo", mutants.len() + harness.len());
         let mut fates = Vec::new();
         for mutant in &mutants {
-            let fate = matrix::expose(mutant, jobs, &program);
+            let recipe = Recipe {
+                program: program.clone(),
+                backend: mutant.backend.clone(),
+                guard: Guard::Canaries,
+                timeout: mutant.timeout,
+                record: None,
+            };
+            let fate = matrix::expose(mutant, |names| sweep(names, jobs, &recipe, |_| {}));
             fates.push(fate.map_err(|e| Trouble::Device(format!("worker process: {e}")))?);
             progress.step();
         }

@@ -46,7 +46,7 @@ mod tests {
     use kernels::DType;
 
     use super::*;
-    use crate::data::{Operands, Packing};
+    use conformance::data::{Operands, Packing};
 
     #[test]
     fn padding_and_rows_that_take_no_part_do_not_count() {

@@ -7,8 +7,8 @@ use kernels::ops::gelu_mul::Gelu;
 use kernels::ops::rope::{Pairing, Scaling};
 use kernels::{DType, Record, Stem};
 
-use crate::data::Operands;
-use crate::dense::Dense;
+use conformance::data::Operands;
+use conformance::dense::Dense;
 
 /// An op to run.
 #[derive(Clone, Debug)]

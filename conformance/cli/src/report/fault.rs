@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::html::{begin, escape};
-use crate::locate::{Call, Culprit, Located};
+use forensics::locate::{Call, Culprit, Located};
 
 /// The page.
 pub fn page(located: &Located) -> String {

@@ -5,9 +5,9 @@ use std::fmt::Write;
 
 use kernels::{Place, Stem};
 
-use super::{Group, Sweep, Totals, rerun};
-use crate::name::CaseName;
-use crate::outcome::{CaseResult, Outcome};
+use super::{Group, Sweep, rerun};
+use conformance::name::CaseName;
+use conformance::outcome::{CaseResult, Outcome, Totals};
 
 /// Failures that the page shows at once; the next ones open on demand.
 const SHOWN: usize = 10;
@@ -121,7 +121,7 @@ fn failure(sweep: &Sweep, result: &CaseResult) -> String {
 
 fn findings(result: &CaseResult) -> String {
     let Outcome::Failed(found) = &result.outcome else { return String::new() };
-    let one = |f: &crate::trial::Failure| {
+    let one = |f: &conformance::trial::Failure| {
         format!("<p><b class=\"bad-text\">{}</b> {}</p>\n", f.found_by, escape(&f.what))
     };
     found.iter().map(one).collect()

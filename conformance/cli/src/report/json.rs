@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Sweep, rerun};
-use crate::outcome::Outcome;
+use conformance::outcome::Outcome;
 
 /// The sweep as one JSON value: totals, backends, and every case with its verdict, worst element, share of the budget and time.
 pub fn json(sweep: &Sweep) -> Value {

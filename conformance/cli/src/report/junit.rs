@@ -5,8 +5,8 @@ use std::time::Duration;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::{Sweep, rerun};
-use crate::name::CaseName;
-use crate::outcome::{CaseResult, Outcome};
+use conformance::name::CaseName;
+use conformance::outcome::{CaseResult, Outcome};
 
 /// The sweep as `JUnit` XML: a suite per op.
 pub fn junit(sweep: &Sweep) -> Result<String, quick_junit::SerializeError> {

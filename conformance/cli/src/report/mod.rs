@@ -9,52 +9,14 @@ mod table;
 
 use std::collections::BTreeMap;
 
+use conformance::name::CaseName;
+use conformance::outcome::{CaseResult, Outcome, Totals};
+use forensics::replay::PREFIX;
 use kernels::{DType, Identity, Stem};
-use serde::Serialize;
-
-use crate::name::CaseName;
-use crate::outcome::{CaseResult, Outcome};
 
 pub use json::json;
 pub use junit::junit;
 pub use table::table;
-
-/// How many cases became what.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Totals {
-    /// Everything that the case demands holds.
-    pub passed: usize,
-    /// Something does not.
-    pub failed: usize,
-    /// The backend does not implement the op.
-    pub unsupported: usize,
-    /// Not run, for a stated reason.
-    pub ignored: usize,
-    /// Failed as expected.
-    pub expected_failures: usize,
-}
-
-impl Totals {
-    fn count(&mut self, outcome: &Outcome) {
-        *match outcome {
-            Outcome::Passed => &mut self.passed,
-            Outcome::Failed(_) => &mut self.failed,
-            Outcome::Unsupported(_) => &mut self.unsupported,
-            Outcome::Ignored(_) => &mut self.ignored,
-            Outcome::ExpectedFailure(_) => &mut self.expected_failures,
-        } += 1;
-    }
-
-    /// Whether a sweep with these totals conforms: nothing failed, and something passed. Unsupported and ignored are no pass.
-    pub const fn conform(&self) -> bool {
-        self.failed == 0 && self.passed > 0
-    }
-
-    /// Cases in all.
-    pub const fn all(&self) -> usize {
-        self.passed + self.failed + self.unsupported + self.ignored + self.expected_failures
-    }
-}
 
 /// A group of cases: one op on one backend in one format.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -118,7 +80,7 @@ impl Sweep {
 
 /// The command that runs a case again.
 pub fn rerun(name: &str) -> String {
-    if let Some(path) = name.strip_prefix(crate::replay::PREFIX) {
+    if let Some(path) = name.strip_prefix(PREFIX) {
         return format!("cargo run --release -- replay '{path}'");
     }
     format!("cargo run --release -- check '{name}'")

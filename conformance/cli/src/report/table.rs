@@ -5,8 +5,8 @@ use std::fmt::Write;
 
 use kernels::{Place, Stem};
 
-use super::{Group, Sweep, Totals, rerun};
-use crate::outcome::Outcome;
+use super::{Group, Sweep, rerun};
+use conformance::outcome::{Outcome, Totals};
 
 /// Failures that the terminal shows in full; the reports have all.
 const SHOWN: usize = 10;

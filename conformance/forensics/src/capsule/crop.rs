@@ -1,13 +1,12 @@
-//! An op of a run as a capsule, cut to a size that can be sent.
+//! The capsule of an op of a run, cropped to a size that can be sent.
 
 use kernels::decor::Seen;
 use kernels::{Backend, Buffer, DeviceError, Layout, OperandRef, Pending, Record, Site, Stem, Tag};
 
-use crate::capsule::{Capsule, Origin};
+use super::{Capsule, Origin, right_answers};
 use crate::reduce;
-use crate::replay::right_answers;
 
-/// Bytes of the buffers of a capsule; a larger op is cut. Exact results in f64 are up to as much again.
+/// Bytes of the buffers of a capsule; a larger op is cropped. Exact results in f64 are up to as much again.
 pub const LIMIT: usize = 2 << 20;
 
 /// An output as the backend gave it.
@@ -21,9 +20,9 @@ pub struct Given {
     pub elements: Vec<u8>,
 }
 
-/// The capsule of `record`, an op as it was before it ran, with what came out of it. One that is too large is cut around element
-/// `index` of its outputs; an op that gave nothing is not, since it may have failed by the extent of its buffers.
-pub fn capsule(name: String, record: &Record, given: &[Given], index: &[usize], origin: Origin) -> Capsule {
+/// The capsule of `record`, an op as it was before it ran, with its outputs. An op larger than [`LIMIT`] is cropped around
+/// element `index` of its outputs; an op without outputs is not, since it may have failed by the extent of its buffers.
+pub fn cropped(name: String, record: &Record, given: &[Given], index: &[usize], origin: Origin) -> Capsule {
     let part = if given.is_empty() { None } else { reduce::around(record, index, LIMIT) };
     let (record, cut, given) = match part {
         Some(part) => {
@@ -44,7 +43,7 @@ pub fn name(stem: Stem, site: Site) -> String {
 }
 
 /// The elements of an operand, as they are on the device.
-pub(crate) fn elements<D: Backend>(
+pub fn elements<D: Backend>(
     seen: &Seen<'_, D>,
     operand: &OperandRef<'_, D::Buffer>,
 ) -> Result<Vec<u8>, DeviceError> {

@@ -1,36 +1,37 @@
-//! One op taken out of a run, as a capsule: whichever is asked for, right or wrong.
+//! One op of a model's run as a capsule, whichever is asked for, right or wrong.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
+use conformance::guard::Guard;
+use conformance::place::Where;
+use conformance::registry::Job;
+use conformance::trial::answers;
 use engine::generate::GenerateError;
 use kernels::decor::{Seen, Watch};
 use kernels::{Backend, DeviceError, Pending, Record, Role, Tag, Verdict};
 
-use crate::backends::{Guard, Job};
-use crate::capsule::{Capsule, Origin};
-use crate::keep::{self, Given};
-use crate::place::Where;
+use super::crop::{self, Given};
+use super::{Capsule, Origin};
 use crate::provenance::{self, ModelId};
 use crate::run::Run;
-use crate::trial::answers;
 
 /// Which op of which run.
 #[derive(Clone, Copy, Debug)]
-pub struct Take<'a> {
+pub struct Extract<'a> {
     /// The run; it ends at the op.
     pub run: Run<'a>,
     /// The model's file.
     pub model: &'a ModelId,
     /// Name of the backend.
     pub backend: &'a str,
-    /// Where the op stands; the first one there is taken.
+    /// Where the op stands; the first one there is extracted.
     pub place: &'a Where,
 }
 
 /// What came of it.
 #[derive(Debug)]
-pub enum Taken {
+pub enum Extracted {
     /// The op, and how it did against the oracle; no verdict where the device failed.
     Op(Box<Capsule>, Option<Verdict>),
     /// The run ended without such an op; the layers and points that it has.
@@ -42,16 +43,16 @@ pub enum Taken {
     },
 }
 
-impl Job for Take<'_> {
-    type Answer = Result<Taken, GenerateError>;
+impl Job for Extract<'_> {
+    type Answer = Result<Extracted, GenerateError>;
 
     fn run<B: Backend + 'static>(self, backend: B) -> Self::Answer {
         let state = RefCell::new(State::default());
-        let ended = self.run.go(backend, Box::new(Taker { take: self, state: &state }));
-        let State { taken, layers, points, .. } = state.into_inner();
-        match (taken, ended) {
-            (Some((capsule, verdict)), _) => Ok(Taken::Op(Box::new(capsule), verdict)),
-            (None, Ok(())) => Ok(Taken::Nowhere { layers, points }),
+        let ended = self.run.go(backend, Box::new(Extractor { extract: self, state: &state }));
+        let State { extracted, layers, points, .. } = state.into_inner();
+        match (extracted, ended) {
+            (Some((capsule, verdict)), _) => Ok(Extracted::Op(Box::new(capsule), verdict)),
+            (None, Ok(())) => Ok(Extracted::Nowhere { layers, points }),
             (None, Err(error)) => Err(error),
         }
     }
@@ -61,18 +62,18 @@ impl Job for Take<'_> {
 struct State {
     /// The op under way, where it is the one.
     before: Option<Record>,
-    taken: Option<(Capsule, Option<Verdict>)>,
+    extracted: Option<(Capsule, Option<Verdict>)>,
     layers: usize,
     points: BTreeSet<&'static str>,
 }
 
 /// Waits for the op.
-struct Taker<'a> {
-    take: Take<'a>,
+struct Extractor<'a> {
+    extract: Extract<'a>,
     state: &'a RefCell<State>,
 }
 
-impl<D: Backend> Watch<D> for Taker<'_> {
+impl<D: Backend> Watch<D> for Extractor<'_> {
     /// A capsule holds all of a buffer, and a device that checks minds reading what nobody wrote.
     fn fill(&self) -> Option<u8> {
         Some(0xff)
@@ -84,7 +85,7 @@ impl<D: Backend> Watch<D> for Taker<'_> {
             state.layers = state.layers.max(site.layer.map_or(0, |l| l + 1));
             state.points.insert(site.point);
         }
-        if self.take.place.includes(seen.site) {
+        if self.extract.place.includes(seen.site) {
             let content = |buffer: &D::Buffer, range| {
                 seen.backend.read_bytes(seen.stream, buffer, range, Tag::of("operand"))?.wait()
             };
@@ -98,7 +99,7 @@ impl<D: Backend> Watch<D> for Taker<'_> {
         let outputs = || -> Result<Vec<Given>, DeviceError> {
             let operands = seen.op.operands().into_iter().filter(|o| o.role == Role::Output);
             let given = operands.map(|o| {
-                let elements = keep::elements(seen, &o)?;
+                let elements = crop::elements(seen, &o)?;
                 Ok(Given { name: o.name.into(), layout: o.layout.densified(), elements })
             });
             given.collect()
@@ -109,20 +110,20 @@ impl<D: Backend> Watch<D> for Taker<'_> {
             Err(_) => None,
         };
         let origin = Origin {
-            backend: self.take.backend.into(),
+            backend: self.extract.backend.into(),
             device: seen.backend.identity().device,
             build: provenance::build().into(),
             guard: Some(Guard::Off),
-            model: Some(self.take.model.clone()),
+            model: Some(self.extract.model.clone()),
             site: seen.site.map(Into::into),
             cut: None,
         };
-        let name = seen.site.map_or_else(|| record.stem.to_string(), |site| keep::name(record.stem, site));
+        let name = seen.site.map_or_else(|| record.stem.to_string(), |site| crop::name(record.stem, site));
         let worst = verdict.as_ref().and_then(|v| v.worst.as_ref());
         let index = worst.map(|w| w.index.clone()).unwrap_or_default();
-        let capsule = keep::capsule(name, &record, given.as_deref().unwrap_or_default(), &index, origin);
-        self.state.borrow_mut().taken = Some((capsule, verdict));
-        Err(DeviceError::Lost("the op is taken".into()))
+        let capsule = crop::cropped(name, &record, given.as_deref().unwrap_or_default(), &index, origin);
+        self.state.borrow_mut().extracted = Some((capsule, verdict));
+        Err(DeviceError::Lost("the op is extracted".into()))
     }
 }
 

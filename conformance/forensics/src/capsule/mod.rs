@@ -17,16 +17,25 @@
 //! A capsule of a run has two keys more: `observed`, like `expected`, the bytes that the backend gave; and `origin`: `backend`,
 //! `device`, `build`, `guard` (what stood around its buffers), `model` (`file`, `sha256`), `site` (`step`, `phase`, `layer`, `point`),
 //! and `cut`, which says what of the op was left out.
+//!
+//! * [`crop`]: the capsule of an op, cropped to a size that can be sent.
+//! * [`extract`]: one op of a model's run as a capsule.
+//! * [`recorder`]: a target that stores each op before it runs.
+
+pub mod crop;
+pub mod extract;
+pub mod recorder;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use kernels::{DType, Layout, Record, Role, Stem};
+use conformance::guard::Guard;
+use conformance::trial::answers;
+use kernels::{DType, Expected, Layout, Numerics, Record, Role, Stem};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::backends::Guard;
 use crate::provenance::{ModelId, Spot};
 
 /// Version of the format.
@@ -138,6 +147,30 @@ struct ExpectedForm {
     tensor: String,
 }
 
+/// The exact results of an op, as a capsule keeps them; none where it cannot be computed.
+pub fn right_answers(record: &Record) -> Vec<(String, Stored)> {
+    let names = record.operands().iter().filter(|o| o.role == Role::Output).map(|o| o.name.clone());
+    let right =
+        answers(record, &Numerics::F64).unwrap_or_default().into_iter().map(|expected| match expected {
+            Expected::Within { value, .. } => Stored::Values(value),
+            Expected::Bits(bytes) => Stored::Bits(bytes),
+        });
+    names.zip(right).collect()
+}
+
+/// The capsules in a folder, sorted by name.
+pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "capsule" || e == "safetensors") {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
 /// Reads all cases of a file.
 pub fn read(path: &Path) -> Result<Vec<Capsule>, CapsuleError> {
     let io = |source| CapsuleError::Io { path: path.into(), source };
@@ -206,7 +239,7 @@ const MAX_OUTPUT: usize = 1 << 30;
 pub fn write(path: &Path, generator: &str, cases: &[Capsule]) -> Result<(), CapsuleError> {
     let bytes =
         bytes(generator, cases).map_err(|source| CapsuleError::Container { path: path.into(), source })?;
-    crate::file::replace(path, &bytes).map_err(|source| CapsuleError::Io { path: path.into(), source })
+    conformance::file::replace(path, &bytes).map_err(|source| CapsuleError::Io { path: path.into(), source })
 }
 
 /// The file that [`write`](fn@write) writes.

@@ -6,7 +6,7 @@ use std::sync::mpsc::SyncSender;
 use kernels::decor::{Seen, Watch};
 use kernels::{Backend, DeviceError, Layout, OperandRef, Role, Stem};
 
-use crate::keep::elements;
+use crate::capsule::crop::elements;
 
 /// An op of the left run.
 #[derive(Debug)]

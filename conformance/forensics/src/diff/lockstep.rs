@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::time::Instant;
 
+use conformance::registry::{Job, Registry};
 use engine::config::ModelConfig;
 use engine::generate::{GenerateError, prefill};
 use engine::gguf::Gguf;
@@ -19,7 +20,6 @@ use kernels::{Backend, DType, DeviceError, Site, Stem};
 use super::left::Teller;
 use super::right::{Log, Settings, Shadow};
 use super::{Cell, Diff, Finding, Kind, Side};
-use crate::backends::{self, Job, OpenError, on_backend};
 use crate::provenance::ModelId;
 
 /// Ops that the left run may be ahead.
@@ -46,8 +46,6 @@ pub struct Lockstep<'a> {
     pub left: &'a str,
     /// Right backend, which is judged.
     pub right: &'a str,
-    /// Threads of backends that have a choice, 0 meaning one per core.
-    pub threads: usize,
     /// Goes on after a finding.
     pub collect: bool,
     /// Folder for capsules of ops that are wrong.
@@ -56,10 +54,10 @@ pub struct Lockstep<'a> {
 
 /// Runs that could not be compared.
 #[derive(Debug, thiserror::Error)]
-pub enum DiffError {
-    /// A backend cannot be had.
+pub enum DiffError<E> {
+    /// A backend cannot be opened.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(E),
     /// A run failed.
     #[error("{side}: {source}")]
     Run {
@@ -71,22 +69,22 @@ pub enum DiffError {
 }
 
 impl Lockstep<'_> {
-    /// What both backends are told.
-    fn opening(&self) -> backends::Settings {
-        backends::Settings { threads: self.threads, ..backends::Settings::from_env() }
-    }
-
-    /// Compares; `progress` is told of each op.
-    pub fn run(&self, progress: &mut dyn FnMut(&Cell)) -> Result<Diff, DiffError> {
-        self.run_watched(&mut |_| (), progress)
+    /// Compares on backends of `registry`; `progress` is told of each op.
+    pub fn run<R: Registry + Sync>(
+        &self,
+        registry: &R,
+        progress: &mut dyn FnMut(&Cell),
+    ) -> Result<Diff, DiffError<R::Error>> {
+        self.run_watched(registry, &mut |_| (), progress)
     }
 
     /// The same; `loading` is told how far the weights are on their way to the right backend.
-    pub fn run_watched(
+    pub fn run_watched<R: Registry + Sync>(
         &self,
+        registry: &R,
         loading: &mut dyn FnMut(Loaded),
         progress: &mut dyn FnMut(&Cell),
-    ) -> Result<Diff, DiffError> {
+    ) -> Result<Diff, DiffError<R::Error>> {
         let begin = Instant::now();
         let (tell, told) = sync_channel(AHEAD);
         let (choose, chosen) = channel();
@@ -102,14 +100,13 @@ impl Lockstep<'_> {
         let shadow = Shadow { left: told, log: &log, settings, before: RefCell::new(None) };
         let (left, right) = std::thread::scope(|scope| {
             let teller = Teller { to: tell };
-            let left = scope
-                .spawn(move || on_backend(self.left, &self.opening(), Left { plan: self, teller, choose }));
-            let right =
-                on_backend(self.right, &self.opening(), Right { plan: self, shadow, chosen, loading });
+            let left =
+                scope.spawn(move || registry.on_backend(self.left, Left { plan: self, teller, choose }));
+            let right = registry.on_backend(self.right, Right { plan: self, shadow, chosen, loading });
             let left = left.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (left, right)
         });
-        let (left, right) = (left?, right?);
+        let (left, right) = (left.map_err(DiffError::Open)?, right.map_err(DiffError::Open)?);
         let mut log = log.into_inner();
         if let (true, Err(source)) = (log.orphaned, left.ended) {
             return Err(DiffError::Run { side: self.left.into(), source: Box::new(source) });
@@ -216,12 +213,12 @@ impl Job for Right<'_> {
 }
 
 /// A device's failure as a finding. Everything before the op under way has been read back, so that the op is the one at fault.
-fn fault(
+fn fault<E>(
     error: GenerateError,
     side: &str,
     current: Option<(Stem, Site)>,
     capsule: Option<PathBuf>,
-) -> Result<Finding, DiffError> {
+) -> Result<Finding, DiffError<E>> {
     let (Some((stem, site)), GenerateError::Model(ModelError::Device { source, .. })) = (current, &error)
     else {
         return Err(DiffError::Run { side: side.into(), source: Box::new(error) });

@@ -5,6 +5,8 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
+use conformance::guard::Guard;
+use conformance::trial::{answers, describe};
 use kernels::decor::{Seen, Watch};
 use kernels::{
     Backend, DeviceError, Expected, Layout, Numerics, Pending, Phase, Record, Role, Site, Stem, Tag, Verdict,
@@ -12,12 +14,10 @@ use kernels::{
 
 use super::left::{Told, fingerprint, is_constant};
 use super::{Cell, Drift, Finding, Histogram, KEPT, Kind};
-use crate::backends::Guard;
+use crate::capsule::crop::{self, Given, elements};
 use crate::capsule::{self, CapsuleError, Origin};
-use crate::keep::{self, Given, elements};
 use crate::pattern::{self, Evidence, Guess};
 use crate::provenance::{self, ModelId};
-use crate::trial::answers;
 
 /// Outputs up to this size are kept until the next step, to be recognised where they should not be.
 const REMEMBERED: usize = 1 << 18;
@@ -232,7 +232,7 @@ impl Shadow<'_> {
             Expected::Bits(bytes) => pattern::numbers(&output.layout, bytes),
         };
         let got = pattern::numbers(&output.layout, output.got);
-        let mut what = crate::trial::describe(output.name, &verdict);
+        let mut what = describe(output.name, &verdict);
         let capsule = self.settings.capsules.and_then(|folder| {
             let elements = output.got.to_vec();
             let given = Given { name: output.name.into(), layout: output.layout, elements };
@@ -294,9 +294,9 @@ impl Shadow<'_> {
             site: Some(site.into()),
             cut: None,
         };
-        let name = keep::name(record.stem, site);
+        let name = crop::name(record.stem, site);
         let path = folder.join(format!("{name}.capsule"));
-        capsule::write(&path, provenance::build(), &[keep::capsule(name, record, given, index, origin)])?;
+        capsule::write(&path, provenance::build(), &[crop::cropped(name, record, given, index, origin)])?;
         Ok(path)
     }
 

@@ -4,15 +4,15 @@ use std::cell::Cell;
 use std::io::Write;
 use std::path::Path;
 
+use conformance::guard::Guard;
+use conformance::registry::Job;
 use engine::generate::GenerateError;
 use kernels::decor::{AnyWatch, Seen, Wait, Watch};
 use kernels::{Backend, Buffer, DeviceError, Pending, Record, Tag};
 
 use super::{Argument, Call, CopyCall, Event};
-use crate::backends::{Guard, Job};
-use crate::capsule::{self, Capsule, Origin};
+use crate::capsule::{self, Capsule, Origin, right_answers};
 use crate::provenance::{self, ModelId};
-use crate::replay::right_answers;
 use crate::run::Run;
 
 /// Tells an event to whoever started this process. A line is flushed before anything else happens.

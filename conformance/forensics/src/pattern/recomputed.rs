@@ -1,11 +1,11 @@
 //! The right answer to another question: the op with other parameters or operands.
 
+use conformance::trial::answers;
 use kernels::{DType, Layout, Record, RecordOperand, Stem};
 use serde_json::{Value, json};
 
 use super::{Case, Evidence, Guess, wanted};
 use crate::reduce;
-use crate::trial::answers;
 
 /// Of ops larger than this only a part is recomputed: a guess is not worth minutes.
 const LARGEST: usize = 8 << 20;

@@ -3,7 +3,7 @@
 use kernels::{DType, Expected, Layout, Numerics, Record, Role, Stem};
 
 use super::{Evidence, Guess, guess};
-use crate::data::{Data, Random};
+use conformance::data::{Data, Random};
 
 /// Guesses on an output of `shape` that holds `wrong(right)`.
 fn guesses(shape: &[usize], wrong: impl Fn(&[f32]) -> Vec<f32>) -> Vec<Guess> {
@@ -138,8 +138,9 @@ fn noise_is_not_explained() {
 
 /// Guesses on `record` where the backend answered `other` instead.
 fn guesses_of(record: &Record, other: &Record) -> Vec<Guess> {
-    let mut expected = crate::trial::answers(record, &Numerics::F32).unwrap();
-    let Expected::Within { value, .. } = crate::trial::answers(other, &Numerics::F64).unwrap().remove(0)
+    let mut expected = conformance::trial::answers(record, &Numerics::F32).unwrap();
+    let Expected::Within { value, .. } =
+        conformance::trial::answers(other, &Numerics::F64).unwrap().remove(0)
     else {
         panic!("no values")
     };

@@ -7,7 +7,7 @@ use softhip::isa::disassemble;
 use softhip::object::{CodeObject, Kernel};
 
 use super::{parse, read};
-use crate::cli::{End, Trouble, print};
+use crate::commands::{End, Trouble, print};
 
 /// Shows the kernels of a code object: arguments, registers, LDS, scratch, largest block.
 #[derive(clap::Args)]

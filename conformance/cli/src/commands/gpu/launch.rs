@@ -12,7 +12,7 @@ use softhip::sched::{Counters, Given, Limits, Policy, Shape};
 
 use super::argument::{Placed, SYNTAX, Value};
 use super::{no_kernel, parse, read};
-use crate::cli::{End, Trouble, print};
+use crate::commands::{End, Trouble, print};
 
 /// Runs a kernel on the software HIP device, with every access checked, and counts what it costs.
 #[derive(clap::Args)]

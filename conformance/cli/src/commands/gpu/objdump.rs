@@ -7,7 +7,7 @@ use softhip::isa::disassemble;
 use softhip::object::{CodeObject, Kernel};
 
 use super::{no_kernel, parse, read};
-use crate::cli::{End, Trouble, print};
+use crate::commands::{End, Trouble, print};
 
 /// Prints the instructions of a code object's kernels as llvm-objdump does, without needing it.
 #[derive(clap::Args)]

@@ -3,15 +3,15 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use conformance::backends::Settings;
+use assay_cli::backends::Settings;
+use assay_cli::quality::baseline::Worse;
+use assay_cli::quality::{self, Baseline, Measured, Quality, Resources};
 use conformance::file;
-use conformance::quality::baseline::Worse;
-use conformance::quality::{self, Baseline, Measured, Quality, Resources};
 use serde_json::json;
 
 use super::{parse, read};
-use crate::cli::progress::Progress;
-use crate::cli::{End, Trouble, print};
+use crate::commands::progress::Progress;
+use crate::commands::{End, Trouble, print};
 
 /// Says what kernels cost on CDNA3: registers, LDS, scratch and occupancy from the code objects; bytes moved against the fewest
 /// that the op allows, cache lines per access and bank conflicts from runs on the software device at the sizes of SmolLM2 and of a

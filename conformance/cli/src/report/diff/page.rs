@@ -11,8 +11,8 @@ use engine::taps::Point;
 use serde_json::{Value, json};
 
 use super::share_of_budget;
-use crate::diff::{Cell, Diff, Finding, Histogram, Kind};
 use crate::report::html::{begin, escape};
+use forensics::diff::{Cell, Diff, Finding, Histogram, Kind};
 
 /// Cells of the table of worst ones.
 const WORST: usize = 12;

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::share_of_budget;
-use crate::diff::{Cell, Diff, Finding, Kind};
+use forensics::diff::{Cell, Diff, Finding, Kind};
 
 /// Findings shown in full.
 const SHOWN: usize = 10;
