@@ -1,4 +1,4 @@
-"""Writes cases in the capsule format (see conformance/src/capsule.rs) for the generators in golden/<op>/make.py.
+"""Writes cases in the capsule format (see conformance/forensics/src/capsule/mod.rs) for the generators in golden/<op>/make.py.
 
 Deterministic: the same cases give the same bytes. Needs numpy and safetensors only.
 """

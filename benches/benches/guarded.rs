@@ -3,9 +3,9 @@
 
 use assay_benches::smollm2::{EMBD, FF};
 use assay_benches::{Dense, run, time};
-use backend_cpu::fast::Fast;
-use clap::ValueEnum;
-use conformance::backends::{self, Guard};
+use backend_cpu::fast::{Fast, Threads};
+use conformance::guard::{self, Guard};
+use conformance::target::Target;
 use criterion::BenchmarkId;
 use kernels::decor::Guarded;
 use kernels::{DType, Record, Stem};
@@ -21,6 +21,15 @@ fn matmul(m: usize) -> Record {
         DType::F32,
         &[m, EMBD],
     )
+}
+
+/// The fast backend under `guard`; `None` on a system without fences.
+fn open(guard: Guard) -> Option<Box<dyn Target>> {
+    match (guard, guard.fence()) {
+        (_, Some(fence)) => guard::with_fence(Threads::default(), fence).ok(),
+        (Guard::Canaries, None) => guard::with_canaries(Fast::default()).ok(),
+        (_, None) => guard::without(Fast::default()).ok(),
+    }
 }
 
 fn main() {
@@ -40,9 +49,8 @@ fn main() {
         group.finish();
         let mut group = criterion.benchmark_group("guarded run");
         for (case, record) in &cases {
-            for guard in Guard::value_variants() {
-                // Fences are not to be had everywhere.
-                let Ok(target) = backends::open("cpu", *guard) else { continue };
+            for guard in Guard::ALL {
+                let Some(target) = open(guard) else { continue };
                 let run = || target.run(record).expect("the op runs");
                 group.bench_function(BenchmarkId::new(guard.to_string(), case), |b| b.iter(run));
             }

@@ -6,8 +6,7 @@
 use kernels::{DType, Expected, Layout, Verdict};
 
 use crate::expectations::Expectations;
-use crate::outcome::{CaseResult, Outcome};
-use crate::report::Totals;
+use crate::outcome::{CaseResult, Outcome, Totals};
 use crate::suite::Filter;
 use crate::trial::{Finder, Judge};
 

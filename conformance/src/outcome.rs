@@ -35,3 +35,41 @@ pub struct CaseResult {
     /// Time, in microseconds.
     pub micros: u64,
 }
+
+/// How many cases became what.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Totals {
+    /// Everything that the case demands holds.
+    pub passed: usize,
+    /// Something does not.
+    pub failed: usize,
+    /// The backend does not implement the op.
+    pub unsupported: usize,
+    /// Not run, for a stated reason.
+    pub ignored: usize,
+    /// Failed as expected.
+    pub expected_failures: usize,
+}
+
+impl Totals {
+    /// Counts a case.
+    pub fn count(&mut self, outcome: &Outcome) {
+        *match outcome {
+            Outcome::Passed => &mut self.passed,
+            Outcome::Failed(_) => &mut self.failed,
+            Outcome::Unsupported(_) => &mut self.unsupported,
+            Outcome::Ignored(_) => &mut self.ignored,
+            Outcome::ExpectedFailure(_) => &mut self.expected_failures,
+        } += 1;
+    }
+
+    /// Whether a sweep with these totals conforms: nothing failed, and something passed. Unsupported and ignored are no pass.
+    pub const fn conform(&self) -> bool {
+        self.failed == 0 && self.passed > 0
+    }
+
+    /// Cases in all.
+    pub const fn all(&self) -> usize {
+        self.passed + self.failed + self.unsupported + self.ignored + self.expected_failures
+    }
+}

@@ -16,7 +16,7 @@ use crate::trial::Finder;
 const ATTEMPTS: usize = 200;
 
 /// Which checks found something.
-pub(crate) fn finders(result: &CaseResult) -> Vec<Finder> {
+pub fn finders(result: &CaseResult) -> Vec<Finder> {
     match &result.outcome {
         Outcome::Failed(failures) => failures.iter().map(|f| f.found_by).collect(),
         _ => Vec::new(),
@@ -24,7 +24,7 @@ pub(crate) fn finders(result: &CaseResult) -> Vec<Finder> {
 }
 
 /// Whether `result` is wrong in one of the ways in which `first` is.
-pub(crate) fn alike(first: &[Finder], result: &CaseResult) -> bool {
+pub fn alike(first: &[Finder], result: &CaseResult) -> bool {
     finders(result).iter().any(|f| first.contains(f))
 }
 

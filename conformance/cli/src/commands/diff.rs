@@ -1,0 +1,166 @@
+//! `assay diff`: two runs side by side.
+
+#![expect(clippy::doc_markdown, reason = "doc comments of arguments are the text of --help")]
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+
+use assay_cli::backends::Settings;
+use assay_cli::report;
+use conformance::file;
+use forensics::diff::lockstep::{DiffError, Lockstep};
+use forensics::diff::{self, Kind, stored};
+use forensics::provenance::ModelId;
+use kernels::DType;
+
+use super::model::{FileArgs, Loading, RailArgs};
+use super::progress::Progress;
+use super::{End, Trouble, print};
+
+/// Rows of a prompt that run together unless --chunk says otherwise.
+const CHUNK: usize = 64;
+
+/// Says which op of a run is the first to go wrong.
+///
+/// Two backends run the same tokens, op by op. Each op of the right one is put to the oracle on the inputs that it had, so that
+/// the op at fault is named and not those that inherit its error; and is compared with the left one's, which shows how far the
+/// two have drifted apart. Stops at the first op that is wrong.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay diff -m model.gguf -p 'The capital of France is' --right cpu -n 8
+  assay diff -m model.gguf -p Hi --right soft --collect --html diff.html --capsules faults/
+  assay diff -m model.gguf -p Hi --right mutant:rope-position-plus-one@layer=3,phase=decode
+  assay diff --left-taps ours.safetensors --right-taps theirs.safetensors
+
+A file of taps is what `assay run --tap all --tap-out FILE` writes; another engine's may leave out the list of taps when its
+tensors are called step0.pos0.layer3.q_rope and so on.")]
+pub struct Diff {
+    /// The model, a GGUF file.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "left_taps")]
+    model: Option<PathBuf>,
+    /// The text to continue.
+    #[arg(short, long, value_name = "TEXT", required_unless_present = "left_taps")]
+    prompt: Option<String>,
+    /// Tokens to generate.
+    #[arg(short, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    n: u32,
+    /// Backend that chooses the tokens.
+    #[arg(long, default_value = "ref", value_name = "NAME")]
+    left: String,
+    /// Backend that is judged; also mutant:NAME, or mutant:NAME@layer=3,phase=decode,step=2,point=q.
+    #[arg(long, default_value = "cpu", value_name = "NAME")]
+    right: String,
+    /// Threads of the backend cpu; one per core for 0.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    threads: usize,
+    /// Type of the KV cache: f32, f16 or q8_0.
+    #[arg(long, default_value = "f16", value_name = "TYPE")]
+    kv: DType,
+    /// Tokens of the prompt that run together.
+    #[arg(long, default_value_t = CHUNK, value_name = "N")]
+    chunk: usize,
+    #[command(flatten)]
+    rail: RailArgs,
+    /// Goes on after the first op that is wrong.
+    #[arg(long)]
+    collect: bool,
+    /// Folder for capsules of the ops that are wrong.
+    #[arg(long, value_name = "DIR")]
+    capsules: Option<PathBuf>,
+    /// A stored run, instead of the left backend.
+    #[arg(long, value_name = "FILE", requires = "right_taps", conflicts_with_all = ["model", "prompt"])]
+    left_taps: Option<PathBuf>,
+    /// Another one, instead of the right backend.
+    #[arg(long, value_name = "FILE", requires = "left_taps")]
+    right_taps: Option<PathBuf>,
+    /// Largest distance of two stored tensors, relative to the left one.
+    #[arg(long, default_value_t = 0.01, value_name = "X")]
+    limit: f64,
+    /// Writes everything as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Writes a page to open in a browser.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+impl Diff {
+    pub fn run(self) -> Result<End, Trouble> {
+        let diff = match (&self.left_taps, &self.right_taps) {
+            (Some(left), Some(right)) => {
+                stored::compare(left, right, self.limit, self.collect).map_err(Trouble::input)?
+            }
+            _ => self.lockstep()?,
+        };
+        for finding in diff.findings.iter().filter(|f| f.kind == Kind::Fault) {
+            if let Some(path) = &finding.capsule {
+                super::replay::cut(path)?;
+            }
+        }
+        print(&report::diff::text(&diff));
+        let write = |path: &Path, text: String| {
+            file::replace(path, text.as_bytes())
+                .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
+        };
+        if let Some(path) = &self.json {
+            let json = serde_json::to_string(&diff).map_err(Trouble::input)?;
+            write(path, format!("{json}\n"))?;
+        }
+        if let Some(path) = &self.html {
+            write(path, report::diff::page(&diff))?;
+            print(&format!("report: {}\n", path.display()));
+        }
+        Ok(if diff.agrees() { End::Well } else { End::DoesNotConform })
+    }
+
+    fn lockstep(&self) -> Result<diff::Diff, Trouble> {
+        let (Some(path), Some(prompt)) = (&self.model, &self.prompt) else {
+            return Err(Trouble::Input("want -m and -p, or --left-taps and --right-taps".into()));
+        };
+        let rail = RailArgs { no_guard_rail: self.rail.no_guard_rail };
+        let file = FileArgs { model: path.clone(), rail }.open()?;
+        let prompt = file.prompt(prompt)?;
+        let io = |e: std::io::Error| Trouble::Input(format!("{}: {e}", path.display()));
+        let model = ModelId::of(path).map_err(io)?;
+        if let Some(folder) = &self.capsules {
+            std::fs::create_dir_all(folder)
+                .map_err(|e| Trouble::Input(format!("{}: {e}", folder.display())))?;
+        }
+        let tokens = self.n as usize;
+        let lockstep = Lockstep {
+            gguf: &file.gguf,
+            config: &file.config,
+            model: Some(&model),
+            prompt: &prompt,
+            tokens,
+            chunk: self.chunk,
+            kv: self.kv,
+            left: &self.left,
+            right: &self.right,
+            collect: self.collect,
+            capsules: self.capsules.as_deref(),
+        };
+        let settings = Settings { threads: self.threads, ..Settings::from_env() };
+        let mut progress = Progress::new("comparing steps", tokens);
+        let mut step = 0;
+        let loading = RefCell::new(Loading::default());
+        let compared =
+            lockstep.run_watched(&settings, &mut |loaded| loading.borrow_mut().reach(loaded), &mut |cell| {
+                loading.take().finish();
+                if cell.spot.step > step {
+                    step = cell.spot.step;
+                    progress.step();
+                }
+            });
+        loading.take().finish();
+        progress.finish();
+        compared.map_err(|error| match error {
+            DiffError::Open(error) => error.into(),
+            DiffError::Run { side, source } => match Trouble::from(*source) {
+                Trouble::Input(what) => Trouble::Input(format!("{side}: {what}")),
+                Trouble::Device(what) => Trouble::Device(format!("{side}: {what}")),
+            },
+        })
+    }
+}

@@ -1,0 +1,248 @@
+//! What the commands that read a model have in common: its file, its place, its cache.
+
+#![expect(clippy::doc_markdown, reason = "doc comments of arguments are the text of --help")]
+
+use std::path::{Path, PathBuf};
+
+use assay_cli::backends::Settings;
+use engine::chat::ChatError;
+use engine::config::{ConfigError, ModelConfig};
+use engine::generate::GenerateError;
+use engine::gguf::{Gguf, GgufError};
+use engine::guard_rail::{self, GuardRailError};
+use engine::kv_cache::{CacheError, KvCache, KvConfig};
+use engine::model::{Loaded, Model, ModelError};
+use engine::sampler::SamplerError;
+use engine::taps::TapError;
+use engine::tokenizer::{EncodeOptions, Tokenizer, TokenizerError};
+use forensics::provenance::ModelId;
+use forensics::run::Run;
+use kernels::{Backend, DType};
+
+use super::progress::Progress;
+use super::{Trouble, env};
+
+/// The model and where it runs.
+#[derive(clap::Args)]
+pub struct ModelArgs {
+    #[command(flatten)]
+    pub file: FileArgs,
+    /// Backend: ref (f64), cpu (vectors and threads, 8-bit activations), cpu-exact (the same with exact activations), soft (HIP
+    /// kernels on the software device, every access checked), hip (an AMD GPU, in programs built with --features hip).
+    #[arg(long, default_value = "cpu", value_name = "NAME")]
+    pub backend: String,
+    /// Threads of the backend cpu; one per core for 0. The results are the same for every number.
+    #[arg(short, long, default_value_t = 0, value_name = "N")]
+    pub threads: usize,
+    #[command(flatten)]
+    pub hip: HipArgs,
+    /// Type of the KV cache: f32, f16 or q8_0.
+    #[arg(long, default_value = "f16", value_name = "TYPE")]
+    pub kv: DType,
+    /// Tokens of a prompt that run together. It changes memory and speed, not results.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chunk: Option<u32>,
+}
+
+/// How the HIP backends run.
+#[derive(clap::Args)]
+#[command(next_help_heading = "HIP backends")]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+pub struct HipArgs {
+    /// GPU of the backend hip, by a part of its name or architecture.
+    #[arg(long, value_name = "NAME")]
+    pub gpu: Option<String>,
+    /// Synchronises after every op: the first failing op is then the culprit, not the next checked call.
+    #[arg(long)]
+    pub sync_per_op: bool,
+    /// Logs every copy to the host, start and end (also GCORE_D2H_AUDIT=1).
+    #[arg(long)]
+    pub d2h_audit: bool,
+    /// File for that log; standard error without it (also GCORE_D2H_AUDIT_LOG).
+    #[arg(long, value_name = "FILE")]
+    pub d2h_audit_log: Option<PathBuf>,
+    /// Synchronises before and after each copy to the host and logs its extents (also GRETA_D2H_DEBUG=1).
+    #[arg(long)]
+    pub d2h_debug: bool,
+    /// Logs blocks before and after each copy to the host, and on an error (also GRETA_TRACE_MEMCPY=1).
+    #[arg(long)]
+    pub trace_memcpy: bool,
+}
+
+/// A model file.
+#[derive(clap::Args)]
+pub struct FileArgs {
+    /// The model, a GGUF file; the first part of a split one.
+    #[arg(short, long, value_name = "FILE")]
+    pub model: PathBuf,
+    #[command(flatten)]
+    pub rail: RailArgs,
+}
+
+/// Whether a file may contradict itself.
+#[derive(clap::Args)]
+pub struct RailArgs {
+    /// Goes on although metadata and tensors disagree (also GRETA_DISABLE_GUARD_RAIL=1). Bounds checks stay.
+    #[arg(long)]
+    pub no_guard_rail: bool,
+}
+
+impl RailArgs {
+    pub fn enabled(&self) -> Result<bool, Trouble> {
+        Ok(!(self.no_guard_rail || env::switch("GRETA_DISABLE_GUARD_RAIL")?))
+    }
+}
+
+/// A file that has passed the guard rail.
+pub struct ModelFile {
+    pub gguf: Gguf,
+    pub config: ModelConfig,
+    pub tokenizer: Tokenizer,
+}
+
+impl FileArgs {
+    /// Opens the file and compares its metadata with its tensors.
+    pub fn open(&self) -> Result<ModelFile, Trouble> {
+        let named = |error: Trouble| match error {
+            Trouble::Input(what) => Trouble::Input(format!("{}: {what}", self.model.display())),
+            device @ Trouble::Device(_) => device,
+        };
+        // Errors of the file itself name it already.
+        let gguf = Gguf::open(&self.model)?;
+        let config = ModelConfig::from_gguf(&gguf).map_err(|e| named(e.into()))?;
+        let mismatches = guard_rail::enforce(&config, &gguf, self.rail.enabled()?);
+        for mismatch in mismatches.map_err(|e| named(e.into()))? {
+            eprintln!("warning: {mismatch}");
+        }
+        let tokenizer = Tokenizer::from_metadata(gguf.metadata()).map_err(|e| named(e.into()))?;
+        Ok(ModelFile { gguf, config, tokenizer })
+    }
+}
+
+impl ModelFile {
+    /// Ids of a text as a prompt: BOS where the model wants it, control tokens recognised.
+    pub fn prompt(&self, text: &str) -> Result<Vec<u32>, Trouble> {
+        Ok(self.tokenizer.encode(text, EncodeOptions { add_special: true, parse_special: true })?)
+    }
+}
+
+impl ModelArgs {
+    /// What the flags and the environment tell the backend; a flag wins.
+    pub fn settings(&self) -> Settings {
+        let mut settings = Settings { threads: self.threads, ..Settings::from_env() };
+        settings.gpu.clone_from(&self.hip.gpu);
+        settings.sync_per_op = self.hip.sync_per_op;
+        settings.audit.audit |= self.hip.d2h_audit;
+        settings.audit.debug |= self.hip.d2h_debug;
+        settings.audit.trace |= self.hip.trace_memcpy;
+        settings.audit.log = self.hip.d2h_audit_log.clone().or(settings.audit.log);
+        settings
+    }
+
+    /// The model of `file` on `backend`, with an empty cache for one sequence of `slots` positions.
+    pub fn load<B: Backend>(
+        &self,
+        backend: B,
+        file: &ModelFile,
+        slots: usize,
+    ) -> Result<(Model<B>, KvCache<B::Buffer>), Trouble> {
+        let mut loading = Loading::default();
+        let watch = &mut |loaded| loading.reach(loaded);
+        let model = Model::load_watched(backend, &file.gguf, file.config.clone(), watch);
+        loading.finish();
+        let model = model?;
+        let trained = file.config.context_length;
+        if slots > trained {
+            eprintln!("warning: {slots} positions, the model was trained for {trained}");
+        }
+        let cache = model.cache(KvConfig { dtype: self.kv, seqs: 1, slots })?;
+        Ok((model, cache))
+    }
+
+    /// What the model is known by in reports and capsules.
+    pub fn id(&self) -> Result<ModelId, Trouble> {
+        let path = &self.file.model;
+        ModelId::of(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
+    }
+
+    /// The run of `prompt` and `tokens` tokens after it, `chunk` rows at a time unless given.
+    pub fn to_run<'a>(&self, file: &'a ModelFile, prompt: &'a [u32], tokens: u32, chunk: usize) -> Run<'a> {
+        let (gguf, config, chunk) = (&file.gguf, &file.config, self.chunk_or(chunk));
+        Run { gguf, config, prompt, tokens: tokens as usize, chunk, kv: self.kv }
+    }
+
+    /// Rows of a pass, `default` unless given.
+    pub fn chunk_or(&self, default: usize) -> usize {
+        self.chunk.map_or(default, |chunk| chunk as usize)
+    }
+}
+
+/// Progress of weights on their way to a backend.
+#[derive(Default)]
+pub struct Loading(Option<Progress>);
+
+impl Loading {
+    /// So far they are.
+    pub fn reach(&mut self, loaded: Loaded) {
+        let progress = self.0.get_or_insert_with(|| Progress::bytes("loading weights", loaded.all));
+        progress.reach(loaded.bytes as u64);
+    }
+
+    /// They are there.
+    pub fn finish(self) {
+        if let Some(progress) = self.0 {
+            progress.finish();
+        }
+    }
+}
+
+/// A text file without the line break at its end, which editors add.
+pub fn read_text(path: &Path) -> Result<String, Trouble> {
+    let read = std::fs::read_to_string(path);
+    let mut text = read.map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
+    if text.ends_with('\n') {
+        text.pop();
+    }
+    Ok(text)
+}
+
+/// Token ids from a command line: numbers separated by commas or blanks.
+pub fn parse_ids(text: &str) -> Result<Vec<u32>, Trouble> {
+    let parts = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
+    let id = |part: &str| part.parse().map_err(|_| Trouble::Input(format!("'{part}' is no token id")));
+    parts.map(id).collect()
+}
+
+/// What an engine's error means for the exit code: bad input, unless the device is at fault.
+macro_rules! bad_input {
+    ($($Error:ty),+) => {
+        $(impl From<$Error> for Trouble {
+            fn from(error: $Error) -> Self {
+                Trouble::input(error)
+            }
+        })+
+    };
+}
+
+bad_input!(GgufError, ConfigError, GuardRailError, TokenizerError, ChatError, SamplerError, TapError);
+
+impl From<ModelError> for Trouble {
+    fn from(error: ModelError) -> Self {
+        if error.is_device() { Trouble::Device(error.to_string()) } else { Trouble::input(error) }
+    }
+}
+
+impl From<CacheError> for Trouble {
+    fn from(error: CacheError) -> Self {
+        if error.is_device() { Trouble::Device(error.to_string()) } else { Trouble::input(error) }
+    }
+}
+
+impl From<GenerateError> for Trouble {
+    fn from(error: GenerateError) -> Self {
+        match error {
+            GenerateError::Model(error) => error.into(),
+            other => Trouble::input(other),
+        }
+    }
+}

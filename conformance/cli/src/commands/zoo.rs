@@ -1,0 +1,85 @@
+//! `assay zoo`: who tests the tests.
+
+use assay_cli::sweep::sweep;
+use assay_cli::worker::Recipe;
+use conformance::guard::Guard;
+use zoo::{faults, harness, matrix};
+
+use super::progress::Progress;
+use super::{End, Trouble, print};
+
+/// Runs mutants, each with one bug that has happened to somebody, and shows which check kills which.
+///
+/// A surviving mutant, or a check that kills none of its own, makes it exit with 1.
+#[derive(clap::Args)]
+#[command(after_help = "Example: assay zoo rope")]
+pub struct Zoo {
+    /// Only mutants whose names contain this.
+    #[arg(default_value = "")]
+    filter: String,
+    /// Only their names and faults.
+    #[arg(long)]
+    list: bool,
+    /// Worker processes; as many as there are cores unless given.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+}
+
+impl Zoo {
+    pub fn run(self) -> Result<End, Trouble> {
+        let mutants: Vec<_> =
+            matrix::exhibits().into_iter().filter(|m| m.backend.contains(&self.filter)).collect();
+        let harness: Vec<_> =
+            harness::mutants().into_iter().filter(|m| m.name.contains(&self.filter)).collect();
+        if mutants.is_empty() && harness.is_empty() {
+            return Err(Trouble::Input(format!(
+                "no mutant's name contains '{}' (see assay zoo --list)",
+                self.filter
+            )));
+        }
+        if self.list {
+            for mutant in &mutants {
+                print(&format!("{:<48} {:?}: {}\n", mutant.backend, mutant.about, mutant.fault));
+            }
+            for mutant in &harness {
+                print(&format!("{:<48} Harness: {}\n", mutant.name, mutant.fault));
+            }
+            for mutant in faults::mutants().iter().filter(|m| m.name.contains(&self.filter)) {
+                print(&format!("{:<48} Fault, for locate and diff: {}\n", mutant.name, mutant.fault));
+            }
+            return Ok(End::Well);
+        }
+        let program =
+            std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
+        let jobs = self
+            .jobs
+            .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+        let mut progress = Progress::new("zoo", mutants.len() + harness.len());
+        let mut fates = Vec::new();
+        for mutant in &mutants {
+            let recipe = Recipe {
+                program: program.clone(),
+                backend: mutant.backend.clone(),
+                guard: Guard::Canaries,
+                timeout: mutant.timeout,
+                record: None,
+            };
+            let fate = matrix::expose(mutant, |names| sweep(names, jobs, &recipe, |_| {}));
+            fates.push(fate.map_err(|e| Trouble::Device(format!("worker process: {e}")))?);
+            progress.step();
+        }
+        for mutant in &harness {
+            fates.push(matrix::expose_harness(mutant));
+            progress.step();
+        }
+        progress.finish();
+        print(&matrix::matrix(&fates));
+        // Part of the zoo says nothing about which checks are idle.
+        let mut complaints = matrix::complaints(&fates);
+        complaints.retain(|c| self.filter.is_empty() || c.contains("survived"));
+        for complaint in &complaints {
+            print(&format!("{complaint}\n"));
+        }
+        Ok(if complaints.is_empty() { End::Well } else { End::DoesNotConform })
+    }
+}

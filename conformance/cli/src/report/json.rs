@@ -1,0 +1,40 @@
+//! A sweep as JSON.
+
+use serde_json::{Value, json};
+
+use super::{Sweep, rerun};
+use conformance::outcome::Outcome;
+
+/// The sweep as one JSON value: totals, backends, and every case with its verdict, worst element, share of the budget and time.
+pub fn json(sweep: &Sweep) -> Value {
+    let backends = sweep.backends.iter().map(
+        |b| json!({ "name": b.name, "device": b.device, "place": format!("{:?}", b.place).to_lowercase() }),
+    );
+    let cases = sweep.results.iter().map(|result| {
+        let outcome = serde_json::to_value(&result.outcome).unwrap_or(Value::Null);
+        let worst = serde_json::to_value(&result.worst).unwrap_or(Value::Null);
+        let mut case = json!({
+            "name": result.name,
+            "verdict": outcome["verdict"],
+            "detail": outcome["detail"],
+            "share": worst["share"],
+            "worst": worst,
+            "compared": result.compared,
+            "micros": result.micros,
+        });
+        if let Outcome::Failed(_) = result.outcome {
+            case["rerun"] = rerun(&result.name).into();
+            case["shrunk"] =
+                sweep.smaller(&result.name).map_or(Value::Null, |small| small.name.clone().into());
+        }
+        case
+    });
+    json!({
+        "assay": env!("CARGO_PKG_VERSION"),
+        "totals": sweep.totals(),
+        "backends": backends.collect::<Vec<_>>(),
+        "seed": sweep.seed,
+        "seconds": sweep.seconds,
+        "cases": cases.collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,103 @@
+//! Bugs in device code: kernels built from changed sources, run on the software device.
+//!
+//! `kernels/hip/mutants/mutants.toml` says what is wrong with each and which edits make it so; `build.py` beside it builds the
+//! objects. A mutant's object stands in for the program's own, kernel by kernel.
+
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use backend_hip::objects::Objects;
+use kernels::Stem;
+use safetensors::SafeTensors;
+use serde::Deserialize;
+
+use crate::mutant::About;
+
+/// Prefix of a device mutant's name where a backend is asked for.
+pub const PREFIX: &str = "soft:";
+
+const TABLE: &str = include_str!("../../../kernels/hip/mutants/mutants.toml");
+static OBJECTS: &[u8] = include_bytes!("../../../kernels/hip/mutants/objects.safetensors");
+
+/// A kernel with a planted bug.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceMutant {
+    /// Name.
+    pub name: String,
+    /// The op whose kernel has the bug.
+    pub stem: Stem,
+    /// What it is about.
+    pub about: About,
+    /// What somebody did wrong.
+    pub fault: String,
+    /// What was changed in the sources.
+    pub edits: Vec<Edit>,
+}
+
+/// A change of a source.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Edit {
+    /// The only file in which it is made, where the text occurs in several.
+    pub file: Option<String>,
+    /// Text that goes.
+    pub find: String,
+    /// Text that comes instead.
+    pub replace: String,
+}
+
+#[derive(Deserialize)]
+struct Table {
+    mutant: Vec<DeviceMutant>,
+}
+
+static MUTANTS: LazyLock<Vec<DeviceMutant>> =
+    LazyLock::new(|| toml::from_str(TABLE).map_or_else(|_| Vec::new(), |table: Table| table.mutant));
+
+/// All mutants of device code.
+pub fn mutants() -> &'static [DeviceMutant] {
+    &MUTANTS
+}
+
+/// The mutant called `name`.
+pub fn find(name: &str) -> Option<&'static DeviceMutant> {
+    mutants().iter().find(|mutant| mutant.name == name)
+}
+
+impl DeviceMutant {
+    /// The mutant's kernels.
+    pub fn objects(&'static self) -> Objects {
+        Objects::new(move |stem| {
+            (stem == self.stem.name()).then(|| match self.object() {
+                Some(bytes) => Ok(Cow::Borrowed(bytes)),
+                None => Err(format!("no object was built for the mutant '{}'", self.name).into()),
+            })
+        })
+    }
+
+    fn object(&self) -> Option<&'static [u8]> {
+        Some(SafeTensors::deserialize(OBJECTS).ok()?.tensor(&self.name).ok()?.data())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn the_table_can_be_read_and_every_mutant_has_an_object_of_its_own() {
+        let table: Table = toml::from_str(TABLE).unwrap();
+        let objects = SafeTensors::deserialize(OBJECTS).unwrap();
+        assert_eq!(table.mutant.len(), objects.len());
+        let mut seen = HashSet::new();
+        for mutant in mutants() {
+            let object = mutant.object().unwrap_or_else(|| panic!("{} has no object", mutant.name));
+            assert!(seen.insert(object), "{} is built as another one", mutant.name);
+            let own = backend_hip::objects::gfx942(mutant.stem.name()).unwrap();
+            assert_ne!(object, own, "{} is no mutant", mutant.name);
+        }
+    }
+}

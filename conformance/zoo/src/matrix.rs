@@ -1,0 +1,173 @@
+//! Which check finds which mutant.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use std::io;
+use std::time::Duration;
+
+use conformance::outcome::{CaseResult, Outcome};
+use conformance::suite::{self, Filter};
+use conformance::trial::Finder;
+use kernels::Stem;
+
+use crate::harness::HarnessMutant;
+use crate::mutant::About;
+use crate::{catalogue, device};
+
+/// Cases of an op that a mutant meets first; only one that survives them meets all.
+const SAMPLE: usize = 250;
+
+/// What became of a mutant.
+#[derive(Clone, Debug)]
+pub struct Fate {
+    /// Its name.
+    pub name: String,
+    /// What somebody did wrong.
+    pub fault: String,
+    /// The checks that found it, and how many cases each failed.
+    pub found_by: BTreeMap<Finder, usize>,
+    /// Controls that noticed it, for a mutant of the suite.
+    pub controls: Vec<&'static str>,
+    /// Cases that it met.
+    pub cases: usize,
+}
+
+impl Fate {
+    /// Whether anything found it.
+    pub fn killed(&self) -> bool {
+        !self.found_by.is_empty() || !self.controls.is_empty()
+    }
+}
+
+/// Checks that stay although no mutant is theirs alone, and why.
+pub const STAYS: [(Finder, &str); 2] = [
+    (
+        Finder::Vacuous,
+        "finds cases that prove nothing: a fault of the suite, which controls pose as loose tolerances",
+    ),
+    (Finder::Expectation, "finds stale expectations: a fault of the list, which a control poses"),
+];
+
+/// A mutant, as far as the matrix is concerned.
+#[derive(Clone, Debug)]
+pub struct Exhibit {
+    /// Its name; also that of the backend that it is.
+    pub backend: String,
+    /// Name of the backend in the names of cases.
+    pub cases_of: &'static str,
+    /// The op that has the bug.
+    pub stem: Stem,
+    /// What it is about.
+    pub about: About,
+    /// What somebody did wrong.
+    pub fault: String,
+    /// How long a case may take.
+    pub timeout: Duration,
+}
+
+/// All mutants but those of the suite.
+pub fn exhibits() -> Vec<Exhibit> {
+    let host = catalogue::mutants().into_iter().map(|mutant| Exhibit {
+        backend: format!("mutant:{}", mutant.name),
+        cases_of: "mutant",
+        stem: mutant.stem,
+        about: mutant.about,
+        fault: mutant.fault.into(),
+        timeout: Duration::from_secs(2),
+    });
+    let device = device::mutants().iter().map(|mutant| Exhibit {
+        backend: format!("{}{}", device::PREFIX, mutant.name),
+        cases_of: "soft",
+        stem: mutant.stem,
+        about: mutant.about,
+        fault: mutant.fault.clone(),
+        timeout: Duration::from_secs(30),
+    });
+    host.chain(device).collect()
+}
+
+/// Runs the cases of a mutant's op on it: a sample first, and all of them if it survives. `run` runs cases by name on the
+/// backend that the mutant is; it must survive their crashes.
+pub fn expose(
+    mutant: &Exhibit,
+    mut run: impl FnMut(&[String]) -> io::Result<Vec<CaseResult>>,
+) -> io::Result<Fate> {
+    let all = suite::names(mutant.cases_of, &Filter::new(&format!("{}/{}/", mutant.stem, mutant.cases_of)));
+    let step = all.len().div_ceil(SAMPLE).max(1);
+    let sample: Vec<String> = all.iter().step_by(step).cloned().collect();
+    let mut fate = fate(mutant, &run(&sample)?);
+    if !fate.killed() {
+        fate = self::fate(mutant, &run(&all)?);
+    }
+    Ok(fate)
+}
+
+/// What the results of a mutant's cases make of it.
+fn fate(mutant: &Exhibit, results: &[CaseResult]) -> Fate {
+    let mut found_by = BTreeMap::new();
+    for result in results {
+        if let Outcome::Failed(failures) = &result.outcome {
+            let finders: BTreeSet<_> = failures.iter().map(|f| f.found_by).collect();
+            for finder in finders {
+                *found_by.entry(finder).or_default() += 1;
+            }
+        }
+    }
+    let (name, fault) = (mutant.backend.clone(), mutant.fault.clone());
+    Fate { name, fault, found_by, controls: Vec::new(), cases: results.len() }
+}
+
+/// Poses the controls to a mutant of the suite.
+pub fn expose_harness(mutant: &HarnessMutant) -> Fate {
+    let controls = mutant.noticed_by();
+    Fate {
+        name: mutant.name.into(),
+        fault: mutant.fault.into(),
+        found_by: BTreeMap::new(),
+        controls,
+        cases: 0,
+    }
+}
+
+/// The matrix of mutants and checks, and what follows from it.
+pub fn matrix(fates: &[Fate]) -> String {
+    let finders: BTreeSet<Finder> = fates.iter().flat_map(|f| f.found_by.keys().copied()).collect();
+    let width = fates.iter().map(|f| f.name.len()).max().unwrap_or(0);
+    let mut text = format!("{:<width$}", "mutant");
+    for finder in &finders {
+        let _ = write!(text, " {finder:>11}");
+    }
+    text.push_str("     control\n");
+    for fate in fates {
+        let _ = write!(text, "{:<width$}", fate.name);
+        for finder in &finders {
+            let cell = fate.found_by.get(finder).map_or(String::from("."), usize::to_string);
+            let _ = write!(text, " {cell:>11}");
+        }
+        let controls = if fate.controls.is_empty() { ".".into() } else { fate.controls.len().to_string() };
+        let survived = if fate.killed() { "" } else { "  SURVIVED" };
+        let _ = writeln!(text, " {controls:>11}{survived}");
+    }
+    text.push('\n');
+    for finder in &finders {
+        let alone = fates.iter().filter(|f| f.found_by.len() == 1 && f.found_by.contains_key(finder)).count();
+        let _ = writeln!(text, "{finder:<12} alone kills {alone}");
+    }
+    for (finder, why) in STAYS {
+        let _ = writeln!(text, "{finder:<12} stays: {why}");
+    }
+    let killed = fates.iter().filter(|f| f.killed()).count();
+    let _ = writeln!(text, "\n{killed} of {} mutants killed", fates.len());
+    text
+}
+
+/// What is wrong with the suite: mutants that survive, checks that kill nothing of their own.
+pub fn complaints(fates: &[Fate]) -> Vec<String> {
+    let survivors = fates.iter().filter(|f| !f.killed()).map(|f| format!("{} survived: {}", f.name, f.fault));
+    let finders: BTreeSet<Finder> = fates.iter().flat_map(|f| f.found_by.keys().copied()).collect();
+    let idle = finders.into_iter().filter(|finder| {
+        let alone = |f: &&Fate| f.found_by.len() == 1 && f.found_by.contains_key(finder);
+        !fates.iter().any(|f| alone(&f)) && !STAYS.iter().any(|(stays, _)| stays == finder)
+    });
+    survivors.chain(idle.map(|finder| format!("check '{finder}' kills no mutant of its own"))).collect()
+}
