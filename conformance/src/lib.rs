@@ -24,7 +24,6 @@ pub mod guard;
 pub mod name;
 pub mod ops;
 pub mod outcome;
-pub mod place;
 pub mod random;
 pub mod registry;
 pub mod regressions;

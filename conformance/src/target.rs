@@ -2,7 +2,7 @@
 
 use kernels::decor::Guarded;
 use kernels::{
-    Backend, BindError, DeviceError, Identity, Numerics, OpError, OpForm, Pending, Record, Support, Tag,
+    Backend, BindError, DeviceError, Identity, Numerics, OpError, OpForm, Pending, Record, Site, Support,
 };
 
 /// Something that can run ops.
@@ -107,7 +107,9 @@ fn run<D: Backend>(backend: &D, stream: &D::Stream, record: &Record) -> Result<V
     backend.launch(stream, op)?;
     backend.synchronize(stream)?;
     let content = |(operand, buffer): (&kernels::RecordOperand, _)| {
-        backend.read_bytes(stream, buffer, 0..operand.bytes.len(), Tag::of(&operand.name))?.wait()
+        backend
+            .read_bytes(stream, buffer, 0..operand.bytes.len(), &Site::outside(operand.name.clone()))?
+            .wait()
     };
     Ok(record.operands().iter().zip(&buffers).map(content).collect::<Result<_, _>>()?)
 }

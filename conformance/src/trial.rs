@@ -165,9 +165,7 @@ impl<'t> Trial<'t> {
     fn run(&mut self, record: &Record) -> Result<Vec<Vec<u8>>, Stop> {
         self.target.run(record).map_err(|error| {
             let finder = match &error {
-                RunError::Device(kernels::DeviceError::Fault(what)) if what.contains("wrote outside") => {
-                    Finder::Guard
-                }
+                RunError::Device(kernels::DeviceError::Overrun(_)) => Finder::Guard,
                 RunError::Refused(_) => Finder::Refusal,
                 RunError::Device(_) | RunError::Bind(_) => Finder::Device,
             };

@@ -38,6 +38,6 @@ pub use ops::{
     Axis, AxisKind, Class, Facts, Op, OpForm, OperandFact, OperandKind, OperandRef, Rebind, Role, Stem, Valid,
 };
 pub use record::{BindError, Record, RecordOperand};
-pub use site::{Phase, Site, SiteFilter, SiteFilterError};
+pub use site::{Phase, Site, SiteFilter, SiteFilterError, UnknownPhase};
 pub use tensor::{Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};
 pub use tolerance::{Expected, Judged, Verdict, Worst};

@@ -16,6 +16,20 @@ pub enum Phase {
     Decode,
 }
 
+/// A name that is no phase's.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("unknown phase '{0}'; the phases are prefill and decode")]
+pub struct UnknownPhase(String);
+
+impl FromStr for Phase {
+    type Err = UnknownPhase;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPhase> {
+        let named = [Phase::Prefill, Phase::Decode].into_iter().find(|phase| phase.name() == name);
+        named.ok_or_else(|| UnknownPhase(name.into()))
+    }
+}
+
 impl Phase {
     /// Name in files.
     pub const fn name(self) -> &'static str {
@@ -84,8 +98,7 @@ impl FromStr for SiteFilter {
                 "step" => filter.step = Some(number()?),
                 "layer" => filter.layer = Some(number()?),
                 "point" => filter.point = Some(value.into()),
-                "phase" if value == "prefill" => filter.phase = Some(Phase::Prefill),
-                "phase" if value == "decode" => filter.phase = Some(Phase::Decode),
+                "phase" => filter.phase = Some(value.parse().map_err(|_| wrong())?),
                 _ => return Err(wrong()),
             }
         }

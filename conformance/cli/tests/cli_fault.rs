@@ -82,7 +82,7 @@ fn locate_prints_every_argument() {
     let report: serde_json::Value = serde_json::from_slice(&fs::read(json).unwrap()).unwrap();
     let call = &report["fault"];
     assert_eq!((&call["culprit"], &call["op"]), (&"kernel".into(), &"matmul".into()));
-    assert_eq!(call["spot"]["layer"], 1);
+    assert_eq!(call["site"]["layer"], 1);
     assert_eq!(call["arguments"].as_array().unwrap().len(), 3);
 }
 

@@ -10,8 +10,8 @@ use engine::gguf::Gguf;
 use engine::tokenizer::{EncodeOptions, Tokenizer};
 use forensics::diff::lockstep::Lockstep;
 use forensics::diff::{Diff, Kind};
-use forensics::provenance::Spot;
 use kernels::DType;
+use kernels::Site;
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../golden/tiny").join(format!("{name}.gguf"))
@@ -98,9 +98,9 @@ fn every_planted_bug_is_named_with_its_place_and_shape() {
             wrong.push(format!("{}: no divergence", p.mutant));
             continue;
         };
-        let Spot { step, layer, point, .. } = &first.spot;
-        if (first.op.as_str(), *layer, point.as_str(), *step) != (p.op, p.layer, p.point, p.step) {
-            wrong.push(format!("{}: {} at {}", p.mutant, first.op, first.spot));
+        let Site { step, layer, point, .. } = &first.site;
+        if (first.op.as_str(), *layer, &**point, *step) != (p.op, p.layer, p.point, p.step) {
+            wrong.push(format!("{}: {} at {}", p.mutant, first.op, first.site));
         }
         if !p.looks_like.is_empty() && !first.guesses.iter().any(|g| g.what.contains(p.looks_like)) {
             wrong.push(format!("{}: looks like {:?}", p.mutant, first.guesses));
@@ -125,7 +125,7 @@ fn a_bug_in_device_code_is_named_with_its_shape() {
     for (model, mutant, op, point, looks_like) in PLANTED_IN_DEVICE_CODE {
         let diff = diff(model, &format!("soft:{mutant}"), false);
         let first = diff.first().unwrap_or_else(|| panic!("{mutant}: no divergence"));
-        assert_eq!((first.op.as_str(), first.spot.point.as_str()), (op, point), "{mutant}");
+        assert_eq!((first.op.as_str(), &*first.site.point), (op, point), "{mutant}");
         assert!(first.guesses.iter().any(|g| g.what == looks_like), "{mutant}: {:?}", first.guesses);
     }
 }
@@ -152,11 +152,11 @@ fn the_software_device_raises_no_alarm() {
 fn only_the_op_at_fault_is_blamed_and_the_others_inherit() {
     let diff = diff("llama", "mutant:rope-position-plus-one@layer=0,point=q_rope,phase=prefill", true);
     assert_eq!(diff.found, 1, "{:?}", diff.findings);
-    let after = |cell: &&forensics::diff::Cell| cell.spot.step == 0 && cell.spot.point == "logits";
+    let after = |cell: &&forensics::diff::Cell| cell.site.step == 0 && cell.site.point == "logits";
     let logits = diff.cells.iter().find(after).unwrap();
     assert!(logits.share.unwrap() <= 1.0);
     assert!(logits.drift.unwrap().relative > 1e-4, "{logits:?}");
-    let before = diff.cells.iter().find(|cell| cell.spot.point == "attn_norm").unwrap();
+    let before = diff.cells.iter().find(|cell| cell.site.point == "attn_norm").unwrap();
     assert!(before.drift.unwrap().relative < 1e-6, "{before:?}");
 }
 
@@ -165,7 +165,7 @@ fn a_fault_is_laid_at_the_op_that_made_it() {
     let diff = diff("llama", "mutant:fault-add-one-row-more@layer=1,point=x_out", false);
     let first = diff.first().unwrap();
     assert_eq!((first.kind, first.op.as_str()), (Kind::Fault, "add"));
-    assert_eq!((first.spot.layer, first.spot.point.as_str()), (Some(1), "x_out"));
+    assert_eq!((first.site.layer, &*first.site.point), (Some(1), "x_out"));
 }
 
 #[test]

@@ -42,11 +42,11 @@ fn every_op_on_the_software_device_is_inside_its_bound() {
             cell.share.is_some_and(|share| share <= 1.0),
             "{} {:?}: {:?}",
             cell.op,
-            cell.spot,
+            cell.site,
             cell.share
         );
     }
-    let logits = diff.cells.iter().filter(|cell| cell.op == "matmul" && cell.spot.layer.is_none()).count();
+    let logits = diff.cells.iter().filter(|cell| cell.op == "matmul" && cell.site.layer.is_none()).count();
     assert_eq!(logits, 2, "the logits of each step are judged like any other result");
     eprintln!("{} ops in {:.1} s", diff.cells.len(), diff.seconds);
 }

@@ -1,44 +1,13 @@
 //! Which program, which model, which op: what a finding must carry to be of use elsewhere.
 
-use std::fmt::{self, Write};
+use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::OnceLock;
 
-use kernels::Site;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-
-/// Where in a model an op stands, as data.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
-pub struct Spot {
-    /// Step of the generation, from 0.
-    pub step: usize,
-    /// `prefill` or `decode`.
-    pub phase: String,
-    /// Layer, `None` outside the layers.
-    pub layer: Option<usize>,
-    /// Name of the tensor that the op computes.
-    pub point: String,
-}
-
-impl From<Site> for Spot {
-    fn from(site: Site) -> Self {
-        let Site { step, phase, layer, point } = site;
-        Spot { step, phase: phase.name().into(), layer, point: point.into() }
-    }
-}
-
-impl fmt::Display for Spot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "step {} ({})", self.step, self.phase)?;
-        if let Some(layer) = self.layer {
-            write!(f, ", layer {layer}")?;
-        }
-        write!(f, ", {}", self.point)
-    }
-}
 
 /// A model file.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

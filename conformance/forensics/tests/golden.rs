@@ -41,7 +41,11 @@ fn check(case: &Capsule) {
             other => panic!("{}: {}: {other:?}", case.name, operand.name),
         };
         let view = kernels::View::new(buffer, operand.layout);
-        let got = backend.read(&stream, view, kernels::Tag::of(&operand.name)).unwrap().wait().unwrap();
+        let got = backend
+            .read(&stream, view, &kernels::Site::outside(operand.name.clone()))
+            .unwrap()
+            .wait()
+            .unwrap();
         for (against, expected) in [("golden", &expected), ("oracle", &oracle)] {
             let verdict = expected.judge(&operand.layout, got.bytes());
             assert!(verdict.passed(), "{}: {} against {against}: {verdict:?}", case.name, operand.name);

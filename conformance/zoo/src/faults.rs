@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use kernels::{DeviceError, Stem, Tag};
+use kernels::{DeviceError, Site, Stem};
 
 use crate::mutant::{About, Mutant, Plant, Work, illegal_address};
 
@@ -50,7 +50,7 @@ pub fn mutants() -> Vec<Mutant> {
         about: About::Addresses,
         stem: Stem::Copy,
         fault: "the copy of the logits asks for more than there is",
-        plant: Plant::Copy(|tag: Tag<'_>, _: &Range<usize>| match tag.tensor {
+        plant: Plant::Copy(|site: &Site, _: &Range<usize>| match &*site.point {
             "logits" => Err(illegal_address("hipMemcpyAsync")),
             _ => Ok(()),
         }),

@@ -13,7 +13,7 @@ use backend_cpu::reference::Reference;
 use conformance::target::{Guards, RunError, Target};
 use kernels::{
     Backend, DType, DeviceError, Identity, Layout, Numerics, Op, OpForm, Pending, Record, RecordOperand,
-    Role, Stem, Support, Tag, Valid,
+    Role, Site, Stem, Support, Valid,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -58,7 +58,7 @@ pub enum Plant {
     /// Around the kernel: what becomes of the buffers of an op, or of its refusal.
     Around(fn(&Record, Ran) -> Ran),
     /// In the copy of bytes of a buffer to the host.
-    Copy(fn(Tag<'_>, &Range<usize>) -> Result<(), DeviceError>),
+    Copy(fn(&Site, &Range<usize>) -> Result<(), DeviceError>),
 }
 
 impl std::fmt::Debug for Mutant {
@@ -190,7 +190,9 @@ pub fn run(record: &Record) -> Result<Vec<Vec<u8>>, DeviceError> {
     reference.launch(&stream, op)?;
     let outputs = record.operands().iter().zip(&buffers).filter(|(o, _)| o.role == Role::Output);
     outputs
-        .map(|(o, b)| reference.read_bytes(&stream, b, 0..o.bytes.len(), Tag::of(&o.name))?.wait())
+        .map(|(o, b)| {
+            reference.read_bytes(&stream, b, 0..o.bytes.len(), &Site::outside(o.name.clone()))?.wait()
+        })
         .collect()
 }
 

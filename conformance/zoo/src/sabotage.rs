@@ -5,9 +5,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use backend_cpu::reference::Reference;
-use conformance::place::{PlaceError, Where};
 use kernels::decor::{Guarded, Seen, Wait, Watch, Watched};
-use kernels::{Backend, Buffer, DeviceError, Identity, Pending, Record, Role, Tag};
+use kernels::{
+    Backend, Buffer, DeviceError, Identity, Pending, Record, Role, Site, SiteFilter, SiteFilterError,
+};
 
 use crate::mutant::{Mutant, Plant, Work, illegal_address};
 use crate::{catalogue, faults};
@@ -16,7 +17,7 @@ use crate::{catalogue, faults};
 #[derive(Clone, Debug)]
 pub struct Plan {
     mutant: Mutant,
-    place: Where,
+    filter: SiteFilter,
 }
 
 /// A plan that cannot be carried out.
@@ -28,9 +29,9 @@ pub enum PlanError {
     /// The bug sits in the test's surroundings, which a model has not.
     #[error("mutant '{0}' cannot be planted in a model: its bug is not in a kernel")]
     NotInAModel(&'static str),
-    /// A place that says nothing.
+    /// A filter that cannot be read.
     #[error(transparent)]
-    Place(#[from] PlaceError),
+    Filter(#[from] SiteFilterError),
 }
 
 impl FromStr for Plan {
@@ -42,7 +43,7 @@ impl FromStr for Plan {
         if let Plant::Around(_) = mutant.plant {
             return Err(PlanError::NotInAModel(mutant.name));
         }
-        Ok(Plan { mutant, place: conditions.parse()? })
+        Ok(Plan { mutant, filter: conditions.parse()? })
     }
 }
 
@@ -65,10 +66,10 @@ impl Plan {
 
     /// The reference, spoilt by a fault. There are no guard zones, whose inspection would wait for every op.
     pub fn faulting(self) -> Watched<Reference, Sabotage> {
-        let Plan { mutant, place } = self;
+        let Plan { mutant, filter } = self;
         let sabotage = Sabotage {
             mutant,
-            place,
+            filter,
             calls: Cell::new(0),
             previous: RefCell::new(Vec::new()),
             dead: Cell::new(false),
@@ -82,7 +83,7 @@ impl Plan {
 #[derive(Debug)]
 pub struct Sabotage {
     mutant: Mutant,
-    place: Where,
+    filter: SiteFilter,
     calls: Cell<usize>,
     previous: RefCell<Vec<Vec<u8>>>,
     dead: Cell<bool>,
@@ -99,11 +100,13 @@ impl<D: Backend> Watch<D> for Sabotage {
             return Ok(Some(Vec::new()));
         }
         let Plant::Kernel(plant) = self.mutant.plant else { return Ok(None) };
-        if seen.op.stem() != self.mutant.stem || !self.place.includes(seen.site) {
+        if seen.op.stem() != self.mutant.stem || !self.filter.includes(seen.site.as_ref()) {
             return Ok(None);
         }
         let content = |buffer: &D::Buffer| {
-            seen.backend.read_bytes(seen.stream, buffer, 0..buffer.len(), Tag::of(buffer.label()))?.wait()
+            seen.backend
+                .read_bytes(seen.stream, buffer, 0..buffer.len(), &Site::outside(buffer.label().to_owned()))?
+                .wait()
         };
         let record = Record::of(seen.op, content)?;
         let outputs = record.operands().iter().filter(|o| o.role == Role::Output);
@@ -127,13 +130,13 @@ impl<D: Backend> Watch<D> for Sabotage {
     }
 
     fn wait(&self, wait: &Wait<'_>) -> Result<(), DeviceError> {
-        if let (Plant::Copy(plant), Wait::Copy { tag, range, .. }) = (self.mutant.plant, wait) {
-            plant(*tag, range)?;
+        if let (Plant::Copy(plant), Wait::Copy { site, range, .. }) = (self.mutant.plant, wait) {
+            plant(site, range)?;
         }
-        let call = match wait {
-            Wait::Copy { .. } => "hipMemcpyAsync",
-            Wait::Synchronize => "hipStreamSynchronize",
-        };
-        if self.dead.get() { Err(illegal_address(call)) } else { Ok(()) }
+        match wait {
+            _ if !self.dead.get() => Ok(()),
+            Wait::Copy { .. } => Err(illegal_address("hipMemcpyAsync").in_copy()),
+            Wait::Synchronize => Err(illegal_address("hipStreamSynchronize")),
+        }
     }
 }

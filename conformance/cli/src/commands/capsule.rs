@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use assay_cli::backends::on_backend;
 use clap::Subcommand;
-use conformance::place::Where;
 use forensics::capsule::extract::{Extract, Extracted};
 use forensics::capsule::{self, Capsule, Stored};
 use forensics::provenance;
 use forensics::reduce;
+use kernels::SiteFilter;
 
 use super::model::ModelArgs;
 use super::{End, Trouble, print};
@@ -52,7 +52,7 @@ struct Save {
     n: u32,
     /// The op: the first at layer=3,phase=decode,step=2,point=q, of which any part may be left out.
     #[arg(long, value_name = "PLACE")]
-    at: Where,
+    at: SiteFilter,
     /// The file for it.
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -81,7 +81,7 @@ impl Save {
         let id = self.model.id()?;
         let prompt = file.prompt(&self.prompt)?;
         let run = self.model.to_run(&file, &prompt, self.n, CHUNK);
-        let extract = Extract { run, model: &id, backend: &self.model.backend, place: &self.at };
+        let extract = Extract { run, model: &id, backend: &self.model.backend, filter: &self.at };
         match on_backend(&self.model.backend, &self.model.settings(), extract)?? {
             Extracted::Nowhere { layers, points } => {
                 let points: Vec<_> = points.into_iter().collect();

@@ -148,8 +148,8 @@ impl Diff {
         let compared =
             lockstep.run_watched(&settings, &mut |loaded| loading.borrow_mut().reach(loaded), &mut |cell| {
                 loading.take().finish();
-                if cell.spot.step > step {
-                    step = cell.spot.step;
+                if cell.site.step > step {
+                    step = cell.site.step;
                     progress.step();
                 }
             });

@@ -10,7 +10,7 @@ use conformance::file;
 use conformance::registry::Job;
 use forensics::locate::inside::{Inside, tell};
 use forensics::locate::outside::{Told, listen};
-use forensics::locate::{Culprit, Event, Fault, Located};
+use forensics::locate::{Culprit, Event, Fault, Located, Reported};
 use kernels::Backend;
 
 use super::model::ModelArgs;
@@ -80,10 +80,10 @@ impl Locate {
             backend: self.model.backend.clone(),
             reported: reported.error(),
             ops: told.ops,
-            fault: told.error().map(|what| Fault {
+            fault: told.error().map(|error| Fault {
                 capsule: self.capsule.clone().filter(|path| path.exists()),
                 culprit: told.last.clone().unwrap_or(Culprit::Start),
-                what,
+                what: error.what,
             }),
         };
         if let Some(path) = located.fault.as_ref().and_then(|fault| fault.capsule.as_ref()) {
@@ -150,7 +150,7 @@ impl Locate {
             capsule: self.capsule.as_deref(),
         };
         let ended = on_backend(&self.model.backend, &self.model.settings(), inside)?;
-        tell(&Event::End(ended.err().map(|e| e.to_string())));
+        tell(&Event::End(ended.err().as_ref().map(Reported::of)));
         Ok(End::Well)
     }
 }

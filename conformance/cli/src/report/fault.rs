@@ -11,12 +11,12 @@ pub fn page(located: &Located) -> String {
     let verdict = match located.fault.as_ref().map(|fault| &fault.culprit) {
         None => "no fault".to_owned(),
         Some(Culprit::Kernel(call)) => format!("the kernel of {} faulted", call.op),
-        Some(Culprit::Copy(copy)) => format!("the copy of {} faulted", copy.tensor),
+        Some(Culprit::Copy(copy)) => format!("the copy of {} faulted", copy.site.point),
         Some(Culprit::Start) => "the run failed before its first op".to_owned(),
     };
     let _ = writeln!(page, "<h1>Assay locate: {}</h1>", escape(&verdict));
     let _ = writeln!(page, "<p>backend <b>{}</b>, {} ops started</p>", escape(&located.backend), located.ops);
-    let reported = located.reported.as_deref().unwrap_or("no error");
+    let reported = located.reported.as_ref().map_or("no error", |error| &error.what);
     let _ = writeln!(page, "<p>the engine by itself reports: <code>{}</code></p>", escape(reported));
     if let Some(fault) = &located.fault {
         let (first, rest) = fault.what.split_once('\n').unwrap_or((&fault.what, ""));
@@ -36,7 +36,7 @@ pub fn page(located: &Located) -> String {
                 let _ = writeln!(
                     page,
                     "<p>step {}, bytes {extent:?} of '{owner}'; every kernel before it ended well</p>",
-                    copy.step
+                    copy.site.step
                 );
             }
             Culprit::Start => {}
@@ -52,12 +52,12 @@ pub fn page(located: &Located) -> String {
 
 fn arguments(call: &Call) -> String {
     let mut text = String::new();
-    if let Some(spot) = &call.spot {
+    if let Some(site) = &call.site {
         let _ = writeln!(
             text,
             "<p>{}, {}, op number {}</p>",
             escape(&call.op),
-            escape(&spot.to_string()),
+            escape(&site.to_string()),
             call.number
         );
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use kernels::{Place, Stem};
+use kernels::{DeviceKind, Stem};
 
 use super::{Group, Sweep, rerun};
 use conformance::name::CaseName;
@@ -50,10 +50,10 @@ fn head(sweep: &Sweep) -> String {
         if totals.failed == 0 { "everything that ran conforms" } else { "something does not conform" };
     let mut text = format!("<h1>Assay: {verdict}</h1>\n");
     for backend in &sweep.backends {
-        let place = match backend.place {
+        let place = match backend.kind {
             // What a software device is called says what it is.
-            Place::Host | Place::Software => "",
-            Place::Gpu => " GPU",
+            DeviceKind::Host | DeviceKind::Software => "",
+            DeviceKind::Gpu => " GPU",
         };
         let _ = writeln!(text, "<p><b>{}</b> {}{place}</p>", backend.name, escape(&backend.device));
     }

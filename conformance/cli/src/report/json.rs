@@ -8,7 +8,7 @@ use conformance::outcome::Outcome;
 /// The sweep as one JSON value: totals, backends, and every case with its verdict, worst element, share of the budget and time.
 pub fn json(sweep: &Sweep) -> Value {
     let backends = sweep.backends.iter().map(
-        |b| json!({ "name": b.name, "device": b.device, "place": format!("{:?}", b.place).to_lowercase() }),
+        |b| json!({ "name": b.name, "device": b.device, "place": format!("{:?}", b.kind).to_lowercase() }),
     );
     let cases = sweep.results.iter().map(|result| {
         let outcome = serde_json::to_value(&result.outcome).unwrap_or(Value::Null);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use kernels::{Place, Stem};
+use kernels::{DeviceKind, Stem};
 
 use super::{Group, Sweep, rerun};
 use conformance::outcome::{Outcome, Totals};
@@ -15,10 +15,10 @@ const SHOWN: usize = 10;
 pub fn table(sweep: &Sweep) -> String {
     let mut text = String::new();
     for backend in &sweep.backends {
-        let place = match backend.place {
+        let place = match backend.kind {
             // What a software device is called says what it is.
-            Place::Host | Place::Software => "",
-            Place::Gpu => " (GPU)",
+            DeviceKind::Host | DeviceKind::Software => "",
+            DeviceKind::Gpu => " (GPU)",
         };
         let _ = writeln!(text, "{}: {}{place}", backend.name, backend.device);
     }

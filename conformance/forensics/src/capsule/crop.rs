@@ -1,7 +1,7 @@
 //! The capsule of an op of a run, cropped to a size that can be sent.
 
 use kernels::decor::Seen;
-use kernels::{Backend, Buffer, DeviceError, Layout, OperandRef, Pending, Record, Site, Stem, Tag};
+use kernels::{Backend, Buffer, DeviceError, Layout, OperandRef, Pending, Record, Site, Stem};
 
 use super::{Capsule, Origin, right_answers};
 use crate::reduce;
@@ -37,7 +37,7 @@ pub fn cropped(name: String, record: &Record, given: &[Given], index: &[usize], 
 }
 
 /// What the capsule of the op at `site` is called.
-pub fn name(stem: Stem, site: Site) -> String {
+pub fn name(stem: Stem, site: &Site) -> String {
     let layer = site.layer.map_or(String::new(), |l| format!("layer{l}-"));
     format!("step{}-{layer}{}-{stem}", site.step, site.point)
 }
@@ -51,9 +51,11 @@ pub fn elements<D: Backend>(
     let start = range.start;
     let bytes = seen
         .backend
-        .read_bytes(seen.stream, operand.buffer, range, Tag::of(operand.buffer.label()))?
+        .read_bytes(seen.stream, operand.buffer, range, &Site::outside(operand.buffer.label().to_owned()))?
         .wait()?;
-    let short =
-        || DeviceError::Lost(format!("{} bytes arrived of '{}'", bytes.len(), operand.buffer.label()));
+    let short = || DeviceError::ShortCopy {
+        want: operand.layout.byte_range().map_or(0, |r| r.len()),
+        got: bytes.len(),
+    };
     operand.layout.gather(&bytes, start).ok_or_else(short)
 }

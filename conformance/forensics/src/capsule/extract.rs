@@ -1,15 +1,15 @@
 //! One op of a model's run as a capsule, whichever is asked for, right or wrong.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use conformance::guard::Guard;
-use conformance::place::Where;
 use conformance::registry::Job;
 use conformance::trial::answers;
 use engine::generate::GenerateError;
 use kernels::decor::{Seen, Watch};
-use kernels::{Backend, DeviceError, Pending, Record, Role, Tag, Verdict};
+use kernels::{Backend, DeviceError, Pending, Record, Role, Site, SiteFilter, Verdict};
 
 use super::crop::{self, Given};
 use super::{Capsule, Origin};
@@ -25,8 +25,8 @@ pub struct Extract<'a> {
     pub model: &'a ModelId,
     /// Name of the backend.
     pub backend: &'a str,
-    /// Where the op stands; the first one there is extracted.
-    pub place: &'a Where,
+    /// SiteFilter the op stands; the first one there is extracted.
+    pub filter: &'a SiteFilter,
 }
 
 /// What came of it.
@@ -39,7 +39,7 @@ pub enum Extracted {
         /// Layers that ran.
         layers: usize,
         /// Trace points.
-        points: BTreeSet<&'static str>,
+        points: BTreeSet<Cow<'static, str>>,
     },
 }
 
@@ -64,7 +64,7 @@ struct State {
     before: Option<Record>,
     extracted: Option<(Capsule, Option<Verdict>)>,
     layers: usize,
-    points: BTreeSet<&'static str>,
+    points: BTreeSet<Cow<'static, str>>,
 }
 
 /// Waits for the op.
@@ -81,13 +81,13 @@ impl<D: Backend> Watch<D> for Extractor<'_> {
 
     fn before(&self, seen: &Seen<'_, D>) -> Result<(), DeviceError> {
         let mut state = self.state.borrow_mut();
-        if let Some(site) = seen.site {
+        if let Some(site) = &seen.site {
             state.layers = state.layers.max(site.layer.map_or(0, |l| l + 1));
-            state.points.insert(site.point);
+            state.points.insert(site.point.clone());
         }
-        if self.extract.place.includes(seen.site) {
+        if self.extract.filter.includes(seen.site.as_ref()) {
             let content = |buffer: &D::Buffer, range| {
-                seen.backend.read_bytes(seen.stream, buffer, range, Tag::of("operand"))?.wait()
+                seen.backend.read_bytes(seen.stream, buffer, range, &Site::outside("operand"))?.wait()
             };
             state.before = Some(Record::cropped(seen.op, content)?);
         }
@@ -115,21 +115,22 @@ impl<D: Backend> Watch<D> for Extractor<'_> {
             build: provenance::build().into(),
             guard: Some(Guard::Off),
             model: Some(self.extract.model.clone()),
-            site: seen.site.map(Into::into),
+            site: seen.site.clone(),
             cut: None,
         };
-        let name = seen.site.map_or_else(|| record.stem.to_string(), |site| crop::name(record.stem, site));
+        let name =
+            seen.site.as_ref().map_or_else(|| record.stem.to_string(), |site| crop::name(record.stem, site));
         let worst = verdict.as_ref().and_then(|v| v.worst.as_ref());
         let index = worst.map(|w| w.index.clone()).unwrap_or_default();
         let capsule = crop::cropped(name, &record, given.as_deref().unwrap_or_default(), &index, origin);
         self.state.borrow_mut().extracted = Some((capsule, verdict));
-        Err(DeviceError::Lost("the op is extracted".into()))
+        Err(DeviceError::Stopped("the op is extracted".into()))
     }
 }
 
 /// The verdict on the output that is worst off.
 fn judge<D: Backend>(record: &Record, given: &[Given], seen: &Seen<'_, D>) -> Result<Verdict, DeviceError> {
-    let oracle = |e| DeviceError::Lost(format!("the oracle: {e}"));
+    let oracle = |e| DeviceError::Watch(format!("the oracle: {e}"));
     let expected = answers(record, &seen.backend.numerics(&record.form())).map_err(oracle)?;
     let verdicts = given.iter().zip(&expected).map(|(g, expected)| expected.judge(&g.layout, &g.elements));
     let share = |verdict: &Verdict| verdict.worst.as_ref().map_or(0.0, |w| w.share);

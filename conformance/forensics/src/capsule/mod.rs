@@ -31,12 +31,12 @@ use std::path::{Path, PathBuf};
 
 use conformance::guard::Guard;
 use conformance::trial::answers;
-use kernels::{DType, Expected, Layout, Numerics, Record, Role, Stem};
+use kernels::{DType, Expected, Layout, Numerics, Record, Role, Site, Stem};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::provenance::{ModelId, Spot};
+use crate::provenance::ModelId;
 
 /// Version of the format.
 const VERSION: &str = "1";
@@ -73,7 +73,7 @@ pub struct Origin {
     pub model: Option<ModelId>,
     /// Where in the model the op stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub site: Option<Spot>,
+    pub site: Option<Site>,
     /// What of the op was left out, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<String>,

@@ -62,7 +62,7 @@ impl Target for Recorder {
             origin: Some(origin),
         };
         let path = self.folder.join(format!("{run:06}.capsule"));
-        write(&path, provenance::build(), &[case]).map_err(|e| DeviceError::Lost(e.to_string()))?;
+        write(&path, provenance::build(), &[case]).map_err(|e| DeviceError::Watch(e.to_string()))?;
         self.inner.run(record)
     }
 }

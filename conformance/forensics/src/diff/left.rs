@@ -40,7 +40,7 @@ impl<D: Backend> Watch<D> for Teller {
                 told.constants.push((operand.name, fingerprint(&elements(seen, &operand)?)));
             }
         }
-        let gone = |_| DeviceError::Lost("the right run has ended".into());
+        let gone = |_| DeviceError::Stopped("the right run has ended".into());
         self.to.send(told).map_err(gone)
     }
 }

@@ -118,7 +118,7 @@ impl Lockstep<'_> {
             }
             Ok(()) | Err(_) => {}
         }
-        let steps = log.cells.last().map_or(0, |cell| cell.spot.step + 1);
+        let steps = log.cells.last().map_or(0, |cell| cell.site.step + 1);
         Ok(Diff {
             left: left.side,
             right: right.side,
@@ -228,7 +228,7 @@ fn fault<E>(
     }
     Ok(Finding {
         kind: Kind::Fault,
-        spot: site.into(),
+        site,
         op: stem.name().into(),
         operand: String::new(),
         layout: String::new(),

@@ -19,13 +19,13 @@ pub mod stored;
 
 use std::path::PathBuf;
 
-use kernels::{Identity, Verdict, Worst};
+use kernels::{Identity, Site, Verdict, Worst};
 use serde::{Deserialize, Serialize};
 
 pub use drift::Drift;
 
 use crate::pattern::Guess;
-use crate::provenance::{ModelId, Spot};
+use crate::provenance::ModelId;
 
 /// Findings that are kept; the heat map has all.
 pub const KEPT: usize = 200;
@@ -76,7 +76,7 @@ impl Side {
 pub struct Cell {
     /// Where.
     #[serde(flatten)]
-    pub spot: Spot,
+    pub site: Site,
     /// The op, or the tensor's name where only that is known.
     pub op: String,
     /// Local: largest share of the budget that an element used; `None` where there is no oracle.
@@ -110,7 +110,7 @@ pub struct Finding {
     /// What kind.
     pub kind: Kind,
     /// Where.
-    pub spot: Spot,
+    pub site: Site,
     /// The op.
     pub op: String,
     /// The operand.

@@ -1,5 +1,6 @@
 //! The right run: each of its ops is put to the oracle, and compared with the left run's.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -8,9 +9,7 @@ use std::sync::mpsc::Receiver;
 use conformance::guard::Guard;
 use conformance::trial::{answers, describe};
 use kernels::decor::{Seen, Watch};
-use kernels::{
-    Backend, DeviceError, Expected, Layout, Numerics, Pending, Phase, Record, Role, Site, Stem, Tag, Verdict,
-};
+use kernels::{Backend, DeviceError, Expected, Layout, Numerics, Pending, Record, Role, Site, Stem, Verdict};
 
 use super::left::{Told, fingerprint, is_constant};
 use super::{Cell, Drift, Finding, Histogram, KEPT, Kind};
@@ -38,9 +37,9 @@ pub(super) struct Log {
     /// Its capsule, where the device failed.
     pub(super) kept: Option<PathBuf>,
     /// Outputs by layer and point, as they last were.
-    last: HashMap<(Option<usize>, &'static str), Vec<u8>>,
+    last: HashMap<(Option<usize>, Cow<'static, str>), Vec<u8>>,
     /// Outputs by point, of whatever layer came last.
-    nearest: HashMap<&'static str, Vec<u8>>,
+    nearest: HashMap<Cow<'static, str>, Vec<u8>>,
 }
 
 /// What to do about findings.
@@ -74,7 +73,7 @@ impl<D: Backend> Watch<D> for Shadow<'_> {
     fn before(&self, seen: &Seen<'_, D>) -> Result<(), DeviceError> {
         self.log.borrow_mut().current = Some((seen.op.stem(), site(seen)));
         let content = |buffer: &D::Buffer, range| {
-            seen.backend.read_bytes(seen.stream, buffer, range, Tag::of("operand"))?.wait()
+            seen.backend.read_bytes(seen.stream, buffer, range, &Site::outside("operand"))?.wait()
         };
         self.before.replace(Some(Record::cropped(seen.op, content)?));
         Ok(())
@@ -82,33 +81,38 @@ impl<D: Backend> Watch<D> for Shadow<'_> {
 
     fn after(&self, seen: &Seen<'_, D>, ran: Result<(), DeviceError>) -> Result<(), DeviceError> {
         let record = self.before.take();
-        let record = record.ok_or_else(|| DeviceError::Lost("an op that nobody saw begin".into()))?;
+        let record = record.ok_or_else(|| DeviceError::Watch("an op ended that had not begun".into()))?;
         let site = site(seen);
         // Reading something back waits for the op: where it faults, it is this one and not the next.
         if let Err(error) = ran.and_then(|()| seen.backend.synchronize(seen.stream)) {
             self.log.borrow_mut().kept = self.settings.capsules.and_then(|folder| {
                 let device = seen.backend.identity().device;
-                self.keep(&record, site, device, &[], &[], folder).ok()
+                self.keep(&record, &site, device, &[], &[], folder).ok()
             });
             return Err(error);
         }
         let Ok(told) = self.left.recv() else {
             self.log.borrow_mut().orphaned = true;
-            return Err(DeviceError::Lost("the left run has ended".into()));
+            return Err(DeviceError::Stopped("the left run has ended".into()));
         };
         if told.stem != record.stem {
             let what = format!("the left run computes {}, this one {}: not in step", told.stem, record.stem);
-            return Err(DeviceError::Lost(what));
+            return Err(DeviceError::Watch(what));
         }
         let found_before = self.log.borrow().found;
-        self.operands(seen, &record, &told, site)?;
+        self.operands(seen, &record, &told, &site)?;
         let numerics = seen.backend.numerics(&record.form());
         let expected =
-            answers(&record, &numerics).map_err(|e| DeviceError::Lost(format!("the oracle: {e}")))?;
+            answers(&record, &numerics).map_err(|e| DeviceError::Watch(format!("the oracle: {e}")))?;
         let mut cell =
-            Cell { spot: site.into(), op: record.stem.name().into(), share: None, rms: None, drift: None };
-        let op =
-            Underway { record: &record, numerics, site, device: seen.backend.identity().device, told: &told };
+            Cell { site: site.clone(), op: record.stem.name().into(), share: None, rms: None, drift: None };
+        let op = Underway {
+            record: &record,
+            numerics,
+            site: &site,
+            device: seen.backend.identity().device,
+            told: &told,
+        };
         let outputs = seen.op.operands().into_iter().filter(|o| o.role == Role::Output);
         for (at, (operand, expected)) in outputs.zip(&expected).enumerate() {
             let got = elements(seen, &operand)?;
@@ -117,15 +121,15 @@ impl<D: Backend> Watch<D> for Shadow<'_> {
             self.output(&op, &output, &mut cell);
             if got.len() <= REMEMBERED && at == 0 {
                 let mut log = self.log.borrow_mut();
-                log.nearest.insert(site.point, got.clone());
-                log.last.insert((site.layer, site.point), got);
+                log.nearest.insert(site.point.clone(), got.clone());
+                log.last.insert((site.layer, site.point.clone()), got);
             }
         }
         (self.settings.progress.borrow_mut())(&cell);
         self.log.borrow_mut().cells.push(cell);
         if self.log.borrow().found > found_before && !self.settings.collect {
             self.log.borrow_mut().stopped = true;
-            return Err(DeviceError::Lost("stopped at the first finding".into()));
+            return Err(DeviceError::Stopped("stopped at the first finding".into()));
         }
         Ok(())
     }
@@ -133,7 +137,7 @@ impl<D: Backend> Watch<D> for Shadow<'_> {
 
 /// Where the op stands; the engine says so of every op.
 fn site<D: Backend>(seen: &Seen<'_, D>) -> Site {
-    seen.site.unwrap_or(Site { step: 0, phase: Phase::Prefill, layer: None, point: "" })
+    seen.site.clone().unwrap_or_else(|| Site::outside(""))
 }
 
 /// The op under way.
@@ -141,7 +145,7 @@ struct Underway<'u> {
     /// As it was before it ran.
     record: &'u Record,
     numerics: Numerics,
-    site: Site,
+    site: &'u Site,
     device: String,
     /// The left run's.
     told: &'u Told,
@@ -164,14 +168,14 @@ impl Shadow<'_> {
         seen: &Seen<'_, D>,
         record: &Record,
         told: &Told,
-        site: Site,
+        site: &Site,
     ) -> Result<(), DeviceError> {
         for operand in seen.op.operands().iter().filter(|o| o.role != Role::Output) {
             let now = elements(seen, operand)?;
             let held = record.find(operand.name).and_then(|o| o.layout.gather(&o.bytes, 0));
             let finding = |kind, what: String| Finding {
                 kind,
-                spot: site.into(),
+                site: site.clone(),
                 op: record.stem.name().into(),
                 operand: operand.name.into(),
                 layout: format!("{:?}", operand.layout),
@@ -241,7 +245,7 @@ impl Shadow<'_> {
         });
         Finding {
             kind: Kind::Local,
-            spot: op.site.into(),
+            site: op.site.clone(),
             op: op.record.stem.name().into(),
             operand: output.name.into(),
             layout: format!("{:?}", output.layout),
@@ -257,8 +261,8 @@ impl Shadow<'_> {
     fn guesses(&self, op: &Underway<'_>, output: &Output<'_>) -> Vec<Guess> {
         let log = self.log.borrow();
         let earlier: Vec<(&'static str, &[u8])> = [
-            ("the previous step's value", log.last.get(&(op.site.layer, op.site.point))),
-            ("the previous layer's value: never written", log.nearest.get(op.site.point)),
+            ("the previous step's value", log.last.get(&(op.site.layer, op.site.point.clone()))),
+            ("the previous layer's value: never written", log.nearest.get(&op.site.point)),
         ]
         .into_iter()
         .filter_map(|(what, bytes)| Some((what, bytes?.as_slice())))
@@ -279,7 +283,7 @@ impl Shadow<'_> {
     fn keep(
         &self,
         record: &Record,
-        site: Site,
+        site: &Site,
         device: String,
         given: &[Given],
         index: &[usize],
@@ -291,7 +295,7 @@ impl Shadow<'_> {
             build: provenance::build().into(),
             guard: Some(Guard::Off),
             model: self.settings.model.cloned(),
-            site: Some(site.into()),
+            site: Some(site.clone()),
             cut: None,
         };
         let name = crop::name(record.stem, site);

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use engine::taps::Point;
-use kernels::{DType, Expected, Layout, Numerics, Record, Stem};
+use kernels::{DType, Expected, Layout, Numerics, Phase, Record, Site, Stem};
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 use serde::Deserialize;
 
 use super::{Cell, Diff, Drift, Finding, Histogram, KEPT, Kind, Side};
 use crate::pattern::{self, Evidence};
-use crate::provenance::Spot;
 
 /// Files that cannot be compared.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +51,7 @@ struct Entry {
     name: String,
     point: String,
     step: usize,
-    phase: String,
+    phase: Phase,
     layer: i64,
     shape: Vec<usize>,
 }
@@ -84,22 +83,22 @@ pub fn compare(left: &Path, right: &Path, limit: f64, collect: bool) -> Result<D
     };
     for entry in entries.iter().filter(|e| others.contains_key(&e.name)) {
         let (want, got) = (values(left, &left_file, &entry.name)?, values(right, &right_file, &entry.name)?);
-        let spot = Spot {
+        let site = Site {
             step: entry.step,
-            phase: entry.phase.clone(),
+            phase: entry.phase,
             layer: usize::try_from(entry.layer).ok(),
-            point: entry.point.clone(),
+            point: entry.point.clone().into(),
         };
         let drift = Drift::between(&want, &got);
         diff.compared += want.len().min(got.len());
         diff.steps = diff.steps.max(entry.step + 1);
-        diff.cells.push(Cell { spot: spot.clone(), op: entry.point.clone(), share: None, rms: None, drift });
+        diff.cells.push(Cell { site: site.clone(), op: entry.point.clone(), share: None, rms: None, drift });
         if drift.is_some_and(|drift| !drift.exceeds(limit)) {
             continue;
         }
         diff.found += 1;
         if diff.findings.len() < KEPT {
-            diff.findings.push(finding(entry, spot, &want, &got, drift, limit));
+            diff.findings.push(finding(entry, site, &want, &got, drift, limit));
         }
         if !collect {
             break;
@@ -114,7 +113,7 @@ pub fn compare(left: &Path, right: &Path, limit: f64, collect: bool) -> Result<D
 
 fn finding(
     entry: &Entry,
-    spot: Spot,
+    site: Site,
     want: &[f64],
     got: &[f64],
     drift: Option<Drift>,
@@ -155,7 +154,7 @@ fn finding(
     let (verdict, guesses) = verdict.map_or((None, Vec::new()), |(v, g)| (Some(v), g));
     Finding {
         kind: Kind::Inherited,
-        spot,
+        site,
         op: entry.point.clone(),
         operand: entry.name.clone(),
         layout: format!("{layout:?}"),
@@ -204,7 +203,7 @@ fn named(name: String, shape: &[usize]) -> Option<Entry> {
     let mut entry = Entry {
         point: String::new(),
         step: 0,
-        phase: "prefill".into(),
+        phase: Phase::Prefill,
         layer: -1,
         shape: shape.to_vec(),
         name,
@@ -212,7 +211,7 @@ fn named(name: String, shape: &[usize]) -> Option<Entry> {
     for part in entry.name.clone().split('.') {
         if let Some(step) = part.strip_prefix("step").and_then(|n| n.parse().ok()) {
             entry.step = step;
-            entry.phase = if step == 0 { "prefill" } else { "decode" }.into();
+            entry.phase = if step == 0 { Phase::Prefill } else { Phase::Decode };
         } else if let Some(layer) = part.strip_prefix("layer").and_then(|n| n.parse().ok()) {
             entry.layer = layer;
         } else if part.parse::<Point>().is_ok() {

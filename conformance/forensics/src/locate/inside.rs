@@ -8,7 +8,7 @@ use conformance::guard::Guard;
 use conformance::registry::Job;
 use engine::generate::GenerateError;
 use kernels::decor::{AnyWatch, Seen, Wait, Watch};
-use kernels::{Backend, Buffer, DeviceError, Pending, Record, Tag};
+use kernels::{Backend, Buffer, DeviceError, Pending, Record, Site};
 
 use super::{Argument, Call, CopyCall, Event};
 use crate::capsule::{self, Capsule, Origin, right_answers};
@@ -81,11 +81,9 @@ impl<D: Backend> Watch<D> for Locator<'_> {
     }
 
     fn wait(&self, wait: &Wait<'_>) -> Result<(), DeviceError> {
-        if let Wait::Copy { label, range, tag } = wait {
+        if let Wait::Copy { label, range, site } = wait {
             tell(&Event::Copy(CopyCall {
-                tensor: tag.tensor.into(),
-                step: tag.step,
-                layer: tag.layer,
+                site: (*site).clone(),
                 extent: range.clone(),
                 owner: (*label).into(),
             }));
@@ -97,7 +95,9 @@ impl<D: Backend> Watch<D> for Locator<'_> {
 impl Locator<'_> {
     fn store<D: Backend>(&self, seen: &Seen<'_, D>, path: &Path) -> Result<(), DeviceError> {
         let content = |buffer: &D::Buffer, range| {
-            seen.backend.read_bytes(seen.stream, buffer, range, Tag::of(buffer.label()))?.wait()
+            seen.backend
+                .read_bytes(seen.stream, buffer, range, &Site::outside(buffer.label().to_owned()))?
+                .wait()
         };
         let record = Record::cropped(seen.op, content)?;
         let origin = Origin {
@@ -106,13 +106,13 @@ impl Locator<'_> {
             build: provenance::build().into(),
             guard: Some(Guard::Off),
             model: Some(self.inside.model.clone()),
-            site: seen.site.map(Into::into),
+            site: seen.site.clone(),
             cut: None,
         };
         let expected = right_answers(&record);
         let name = format!("op {} of a run that faulted: {}", self.started.get() - 1, record.stem);
         let case = Capsule { name, record, expected, observed: Vec::new(), origin: Some(origin) };
-        capsule::write(path, provenance::build(), &[case]).map_err(|e| DeviceError::Lost(e.to_string()))
+        capsule::write(path, provenance::build(), &[case]).map_err(|e| DeviceError::Watch(e.to_string()))
     }
 }
 
@@ -133,7 +133,7 @@ fn call<D: Backend>(seen: &Seen<'_, D>, number: usize) -> Call {
     });
     Call {
         number,
-        spot: seen.site.map(Into::into),
+        site: seen.site.clone(),
         op: seen.op.stem().name().into(),
         params: seen.op.params(),
         launch: None,

@@ -12,11 +12,11 @@ use std::fmt::Write;
 use std::ops::Range;
 use std::path::PathBuf;
 
-use kernels::Role;
+use engine::generate::GenerateError;
+use engine::model::ModelError;
+use kernels::{DeviceError, Role, Site};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-
-use crate::provenance::Spot;
 
 /// An op with its arguments, as it is launched.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Call {
     /// Ops before it.
     pub number: usize,
     /// Where in the model it stands.
-    pub spot: Option<Spot>,
+    pub site: Option<Site>,
     /// The op.
     pub op: String,
     /// Its parameters.
@@ -64,12 +64,8 @@ pub struct Argument {
 /// A copy to the host.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct CopyCall {
-    /// The tensor.
-    pub tensor: String,
-    /// Step of the generation.
-    pub step: usize,
-    /// Layer, `None` outside the layers.
-    pub layer: Option<usize>,
+    /// Which tensor of which step.
+    pub site: Site,
     /// Bytes of the allocation.
     pub extent: Range<usize>,
     /// What the allocation is for.
@@ -92,7 +88,40 @@ pub enum Event {
         launch: Option<String>,
     },
     /// The run has ended: well, or with the engine's error.
-    End(Option<String>),
+    End(Option<Reported>),
+}
+
+/// Which call brought the engine's error to light. Errors of a GPU surface late, so that this need not be the call at fault.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Messenger {
+    /// A copy to the host.
+    Copy,
+    /// The launch of an op.
+    Op(Site),
+    /// Something else: loading, an allocation, the end of the process.
+    Other,
+}
+
+/// The engine's own error.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Reported {
+    /// What it says.
+    pub what: String,
+    /// Which call brought it to light.
+    pub messenger: Messenger,
+}
+
+impl Reported {
+    /// The error that ended a run.
+    pub fn of(error: &GenerateError) -> Self {
+        let messenger = match error {
+            GenerateError::Model(ModelError::Device { source: DeviceError::Copy(_), .. }) => Messenger::Copy,
+            GenerateError::Model(ModelError::Device { site, .. }) => Messenger::Op(site.clone()),
+            _ => Messenger::Other,
+        };
+        Reported { what: error.to_string(), messenger }
+    }
 }
 
 /// Who faulted.
@@ -125,7 +154,7 @@ pub struct Located {
     /// Backend, as on the command line.
     pub backend: String,
     /// What the engine reports by itself, without synchronisation; `None` where it ended well.
-    pub reported: Option<String>,
+    pub reported: Option<Reported>,
     /// The fault; `None` where the synchronised run ended well.
     pub fault: Option<Fault>,
     /// Ops that were started in the synchronised run.
@@ -135,16 +164,12 @@ pub struct Located {
 impl Located {
     /// Whom the engine blames, where that is not the op at fault.
     pub fn blames_another(&self, call: &Call) -> Option<&'static str> {
-        let reported = self.reported.as_ref()?;
-        let named = |point: &str| reported.split(':').next().is_some_and(|at| at.ends_with(point));
-        match &call.spot {
-            _ if reported.contains("Memcpy") => {
-                Some("The copy that the engine reports is only the first call that waited.")
-            }
-            Some(spot) if reported.contains(':') && !named(&spot.point) => {
+        match &self.reported.as_ref()?.messenger {
+            Messenger::Copy => Some("The copy that the engine reports is only the first call that waited."),
+            Messenger::Op(site) if call.site.as_ref() != Some(site) => {
                 Some("The op that the engine names is only the next one that was launched.")
             }
-            _ => None,
+            Messenger::Op(_) | Messenger::Other => None,
         }
     }
 
@@ -152,7 +177,7 @@ impl Located {
     pub fn text(&self) -> String {
         let mut text = format!("backend: {}\n", self.backend);
         let _ = match &self.reported {
-            Some(error) => writeln!(text, "the engine by itself reports: {error}"),
+            Some(error) => writeln!(text, "the engine by itself reports: {}", error.what),
             None => writeln!(text, "the engine by itself reports no error"),
         };
         let Some(fault) = &self.fault else {
@@ -164,8 +189,8 @@ impl Located {
         };
         match &fault.culprit {
             Culprit::Kernel(call) => {
-                let spot = call.spot.as_ref().map_or(String::new(), |spot| format!(", {spot}"));
-                let _ = writeln!(text, "\nTHE KERNEL FAULTED: {}{spot} (op number {})", call.op, call.number);
+                let site = call.site.as_ref().map_or(String::new(), |site| format!(", {site}"));
+                let _ = writeln!(text, "\nTHE KERNEL FAULTED: {}{site} (op number {})", call.op, call.number);
                 let _ = writeln!(text, "  says: {}", fault.what);
                 text.push_str(&arguments(call));
                 if let Some(late) = self.blames_another(call) {
@@ -173,7 +198,7 @@ impl Located {
                 }
             }
             Culprit::Copy(copy) => {
-                let _ = writeln!(text, "\nTHE COPY FAULTED: {} at step {}", copy.tensor, copy.step);
+                let _ = writeln!(text, "\nTHE COPY FAULTED: {} at step {}", copy.site.point, copy.site.step);
                 let _ = writeln!(text, "  says: {}", fault.what);
                 let _ = writeln!(text, "  bytes {:?} of '{}'", copy.extent, copy.owner);
                 text.push_str("  Every kernel before it ended well.\n");

@@ -3,7 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use super::{Culprit, Event};
+use super::{Culprit, Event, Messenger, Reported};
 
 /// What a run told, to its end or to its death.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -13,7 +13,7 @@ pub struct Told {
     /// The error of the op that was under way last.
     pub fault: Option<String>,
     /// How the run ended; `None` where it died.
-    pub end: Option<Option<String>>,
+    pub end: Option<Option<Reported>>,
     /// How the process ended, in words.
     pub died: String,
     /// Ops started.
@@ -22,11 +22,12 @@ pub struct Told {
 
 impl Told {
     /// What the run says went wrong; `None` where nothing did.
-    pub fn error(&self) -> Option<String> {
+    pub fn error(&self) -> Option<Reported> {
+        let other = |what| Some(Reported { what, messenger: Messenger::Other });
         match (&self.fault, &self.end) {
-            (Some(fault), _) => Some(fault.clone()),
+            (Some(fault), _) => other(fault.clone()),
             (None, Some(end)) => end.clone(),
-            (None, None) => Some(format!("the process died: {}", self.died)),
+            (None, None) => other(format!("the process died: {}", self.died)),
         }
     }
 }

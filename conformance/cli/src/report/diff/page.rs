@@ -74,7 +74,7 @@ fn later(diff: &Diff) -> String {
 
 fn finding(number: usize, finding: &Finding) -> String {
     let mut text = format!("<section class=\"failure\" id=\"finding{number}\" tabindex=\"-1\">\n");
-    let _ = writeln!(text, "<h3>{}: {}</h3>", escape(&finding.op), escape(&finding.spot.to_string()));
+    let _ = writeln!(text, "<h3>{}: {}</h3>", escape(&finding.op), escape(&finding.site.to_string()));
     let kind = match finding.kind {
         Kind::Local => "local",
         Kind::Operand => "operand",
@@ -156,7 +156,7 @@ fn chart(histogram: &Histogram) -> String {
 /// The columns: trace points that occur, in the order in which a model runs.
 fn columns(cells: &[Cell]) -> Vec<&str> {
     let known = Point::ALL.iter().map(|point| point.name());
-    known.filter(|name| cells.iter().any(|cell| cell.spot.point == *name)).collect()
+    known.filter(|name| cells.iter().any(|cell| cell.site.point == *name)).collect()
 }
 
 fn heat_map(diff: &Diff) -> String {
@@ -164,15 +164,15 @@ fn heat_map(diff: &Diff) -> String {
         return String::new();
     }
     let columns = columns(&diff.cells);
-    let layers = diff.cells.iter().filter_map(|cell| cell.spot.layer).max().map_or(0, |l| l + 1);
+    let layers = diff.cells.iter().filter_map(|cell| cell.site.layer).max().map_or(0, |l| l + 1);
     let local = diff.cells.iter().any(|cell| cell.share.is_some());
     let data = json!({
         "columns": columns,
         "layers": layers,
-        "steps": diff.cells.iter().map(|cell| cell.spot.step + 1).max().unwrap_or(0),
+        "steps": diff.cells.iter().map(|cell| cell.site.step + 1).max().unwrap_or(0),
         "local": local,
-        "first": diff.first().map(|f| json!([f.spot.step, f.spot.layer, f.spot.point])),
-        "findings": diff.findings.iter().map(|f| json!([f.spot.step, f.spot.layer, f.spot.point])).collect::<Vec<_>>(),
+        "first": diff.first().map(|f| json!([f.site.step, f.site.layer, f.site.point])),
+        "findings": diff.findings.iter().map(|f| json!([f.site.step, f.site.layer, f.site.point])).collect::<Vec<_>>(),
         "cells": merged(diff, &columns),
     });
     let (what, scale) = if local {
@@ -204,8 +204,8 @@ fn heat_map(diff: &Diff) -> String {
 fn merged(diff: &Diff, columns: &[&str]) -> Vec<Value> {
     let mut places: BTreeMap<_, (&str, f64, f64)> = BTreeMap::new();
     for cell in &diff.cells {
-        let Some(column) = columns.iter().position(|name| *name == cell.spot.point) else { continue };
-        let place = places.entry((cell.spot.step, cell.spot.layer, column)).or_insert((&cell.op, 0.0, 0.0));
+        let Some(column) = columns.iter().position(|name| *name == cell.site.point) else { continue };
+        let place = places.entry((cell.site.step, cell.site.layer, column)).or_insert((&cell.op, 0.0, 0.0));
         let share = cell.share.unwrap_or(0.0).min(1e300);
         let drift = cell.drift.map_or(0.0, |d| if d.incomparable > 0 { 1e300 } else { d.relative });
         *place = (&cell.op, place.1.max(share), place.2.max(drift));
@@ -240,7 +240,7 @@ fn worst(diff: &Diff) -> String {
             "<tr><td data-label=\"op\">{}</td><td data-label=\"place\">{}</td><td data-label=\"local\"{class}>{share}</td>\
              <td data-label=\"drift\">{drift}</td></tr>",
             escape(&cell.op),
-            escape(&cell.spot.to_string())
+            escape(&cell.site.to_string())
         );
     }
     text.push_str("</tbody></table></div>\n");

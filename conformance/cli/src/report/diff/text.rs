@@ -23,15 +23,15 @@ pub fn text(diff: &Diff) -> String {
     );
     if let Some(cell) = largest(&diff.cells, |cell| cell.share) {
         let share = share_of_budget(cell.share.unwrap_or(0.0));
-        let _ = writeln!(text, "local: at most {share}, in {} at {}", cell.op, cell.spot);
+        let _ = writeln!(text, "local: at most {share}, in {} at {}", cell.op, cell.site);
     }
     if let Some(cell) = largest(&diff.cells, |cell| cell.drift.map(|d| d.relative)) {
         let drift = cell.drift.map_or(0.0, |d| d.relative);
-        let _ = writeln!(text, "inherited: at most {drift:.2e} apart, relative, at {}", cell.spot);
+        let _ = writeln!(text, "inherited: at most {drift:.2e} apart, relative, at {}", cell.site);
     }
     for (at, finding) in diff.findings.iter().take(SHOWN).enumerate() {
         let heading = if at == 0 { "FIRST DIVERGENCE" } else { "then" };
-        let _ = writeln!(text, "\n{heading}: {} at {}", finding.op, finding.spot);
+        let _ = writeln!(text, "\n{heading}: {} at {}", finding.op, finding.site);
         text.push_str(&lines(finding));
     }
     if diff.found > SHOWN {
