@@ -48,7 +48,7 @@ pub(super) fn bare(inst: Inst) -> Uop {
         target: u32::MAX,
         clamp: inst.vop_mods().clamp,
         float: is_float(&inst),
-        writes_exec: inst.op.mnemonic().starts_with("v_cmpx_"),
+        writes_exec: table::compare(inst.op).is_some_and(|compare| compare.writes_exec),
         kind: kind(&inst),
         offset: 0,
         width: memory.and_then(MemoryOp::width).unwrap_or(Width::dwords(1)),

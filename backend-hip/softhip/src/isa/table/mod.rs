@@ -10,9 +10,11 @@
 )]
 
 pub mod buffer;
+pub mod compare;
 pub mod ds;
 pub mod flat;
 pub mod mai;
+pub mod matrix;
 pub mod memory;
 pub mod rule;
 pub mod salu;
@@ -25,6 +27,8 @@ pub mod vopc;
 
 use super::inst::Format;
 use super::op::Op;
+use compare::Compare;
+use matrix::Matrix;
 use memory::MemoryOp;
 
 /// Type of an operand: its width, how a constant in its place is read, and, where the
@@ -245,6 +249,19 @@ pub fn listings() -> impl Iterator<Item = Listing> {
 /// Types of `dst` and `src[0..3]` of an operation; they are the same in all its encodings.
 pub fn operand_types(op: Op) -> [Ty; 4] {
     TYPES[op as usize]
+}
+
+/// What a vector compare tests, if the operation is one.
+pub fn compare(op: Op) -> Option<Compare> {
+    vop_rule(op)?.compare
+}
+
+/// What a dense matrix operation multiplies, if the operation is one.
+pub fn dense_matrix(op: Op) -> Option<Matrix> {
+    mai::MAI.iter().find(|row| row.op == op).and_then(|row| match row.rule {
+        rule::Mai::Mfma(matrix) | rule::Mai::MfmaF64(matrix) => Some(matrix),
+        rule::Mai::Smfmac(_) | rule::Mai::AccRead | rule::Mai::AccWrite => None,
+    })
 }
 
 /// What an operation does to memory, if it has to do with it.

@@ -1,5 +1,7 @@
 //! What an operation does, and what its encoding may carry besides its operands, per family.
 
+use super::compare::Compare;
+use super::matrix::Matrix;
 use super::memory::{Atomic, Data, Width};
 
 /// Scalar ALU and program control: the meaning of the 16-bit immediate.
@@ -213,11 +215,11 @@ pub mod ds {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mai {
     /// Dense: `cbsz`, `abid`, `blgp`.
-    Mfma,
+    Mfma(Matrix),
     /// Dense f64: `blgp` negates.
-    MfmaF64,
+    MfmaF64(Matrix),
     /// Sparse: `cbsz`, `abid`; `dst` is also the accumulator and `src[2]` the index.
-    Smfmac,
+    Smfmac(Matrix),
     /// Accumulator to vector register.
     AccRead,
     /// Vector register or constant to accumulator.
@@ -227,11 +229,19 @@ pub enum Mai {
 /// The names the MAI table uses.
 pub mod mai {
     use super::Mai;
-    pub(in super::super) const MFMA: Mai = Mai::Mfma;
-    pub(in super::super) const MFMA_F64: Mai = Mai::MfmaF64;
-    pub(in super::super) const SMFMAC: Mai = Mai::Smfmac;
+    use crate::isa::table::matrix::{Element, Matrix};
     pub(in super::super) const ACC_READ: Mai = Mai::AccRead;
     pub(in super::super) const ACC_WRITE: Mai = Mai::AccWrite;
+    /// `blocks` products of `m × k` by `k × m`.
+    pub(in super::super) const fn mfma([m, k, blocks]: [usize; 3], a: Element, b: Element) -> Mai {
+        Mai::Mfma(Matrix { m, k, blocks, a, b })
+    }
+    pub(in super::super) const fn mfma_f64([m, k, blocks]: [usize; 3]) -> Mai {
+        Mai::MfmaF64(Matrix { m, k, blocks, a: Element::F64, b: Element::F64 })
+    }
+    pub(in super::super) const fn smfmac([m, k]: [usize; 2], a: Element, b: Element) -> Mai {
+        Mai::Smfmac(Matrix { m, k, blocks: 1, a, b })
+    }
 }
 
 /// What the `abs` and `neg` bits of one source mean.
@@ -280,6 +290,8 @@ pub struct Vop {
     pub sdwa: bool,
     /// The DPP form exists.
     pub dpp: bool,
+    /// What a compare tests.
+    pub compare: Option<Compare>,
 }
 
 /// The names the vector tables use.
@@ -288,7 +300,7 @@ pub mod vop {
     use SrcMods::{Float, Ignored, Int, None as No};
 
     const fn short_forms(src: [SrcMods; 3], clamp: bool, omod: bool) -> Vop {
-        Vop { src, clamp, omod, op_sel: OpSel::Ignored, vop3: true, sdwa: true, dpp: true }
+        Vop { src, clamp, omod, op_sel: OpSel::Ignored, vop3: true, sdwa: true, dpp: true, compare: None }
     }
     const fn op_sel(src: [SrcMods; 3], clamp: bool, omod: bool, op_sel: OpSel) -> Vop {
         Vop { op_sel, ..short_forms(src, clamp, omod) }
