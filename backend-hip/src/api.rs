@@ -12,16 +12,12 @@ use std::ffi::{CStr, CString, c_void};
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use hip_api::{Code, HipApi};
 use kernels::DeviceError;
-use softhip::api::HipApi;
 use softhip::control::SoftDevice;
 
-/// `hipErrorOutOfMemory`.
-pub const OUT_OF_MEMORY: i32 = 2;
-/// Codes that mean "no device": `hipErrorNoDevice`, `hipErrorInvalidDevice`.
-pub const NO_DEVICE: [i32; 2] = [100, 101];
-/// Codes after which a context answers nothing else: illegal address, time-out, assertion, launch failure.
-const FAULTS: [i32; 4] = [700, 702, 710, 719];
+/// Codes after which a context answers nothing else.
+const FAULTS: [Code; 4] = [Code::ILLEGAL_ADDRESS, Code::LAUNCH_TIME_OUT, Code::ASSERT, Code::LAUNCH_FAILURE];
 
 /// A handle of the runtime: a stream, an event, a module, a function. The host never follows it.
 #[derive(Clone, Copy, Debug)]
@@ -62,17 +58,17 @@ impl Api {
     #[track_caller]
     pub(crate) fn call(&self, name: &'static str, f: impl FnOnce(&HipApi) -> i32) -> Result<(), DeviceError> {
         match self.status(f) {
-            0 => Ok(()),
+            Code::SUCCESS => Ok(()),
             code => Err(self.error(name, code)),
         }
     }
 
     /// Calls a function of the table, on this device, and returns its status.
     #[track_caller]
-    pub(crate) fn status(&self, f: impl FnOnce(&HipApi) -> i32) -> i32 {
+    pub(crate) fn status(&self, f: impl FnOnce(&HipApi) -> i32) -> Code {
         let _bound = self.software.as_ref().map(SoftDevice::bind);
         self.set_call_site(Location::caller());
-        f(&self.table)
+        Code(f(&self.table))
     }
 
     /// Tells the software device which line of host code a call comes from. The real runtime has no use for it.
@@ -86,11 +82,12 @@ impl Api {
     }
 
     /// What a failed call means.
-    pub(crate) fn error(&self, call: &'static str, code: i32) -> DeviceError {
+    pub(crate) fn error(&self, call: &'static str, code: Code) -> DeviceError {
         if FAULTS.contains(&code) {
             return self.finding().unwrap_or_else(|| {
                 DeviceError::Fault(format!(
-                    "{call} reports {code} ({}): a kernel or a copy before it faulted",
+                    "{call} reports {} ({}): a kernel or a copy before it faulted",
+                    code.0,
                     self.name(code)
                 ))
             });
@@ -98,16 +95,16 @@ impl Api {
         // A refused launch or copy of the software device says why in its report.
         match self.finding() {
             Some(DeviceError::Fault(report)) => {
-                DeviceError::Fault(format!("{call} failed with {code} ({}): {report}", self.name(code)))
+                DeviceError::Fault(format!("{call} failed with {} ({}): {report}", code.0, self.name(code)))
             }
-            _ => DeviceError::Runtime { call, code, name: self.name(code) },
+            _ => DeviceError::Runtime { call, code: code.0, name: self.name(code) },
         }
     }
 
     /// The runtime's name of a code.
-    fn name(&self, code: i32) -> String {
+    fn name(&self, code: Code) -> String {
         // SAFETY: the function takes any number.
-        let name = unsafe { (self.table.get_error_name)(code) };
+        let name = unsafe { (self.table.get_error_name)(code.0) };
         if name.is_null() {
             return "unknown".into();
         }

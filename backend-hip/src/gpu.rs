@@ -4,10 +4,10 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::mem::MaybeUninit;
 
+use hip_api::{Code, DeviceProperties};
 use kernels::DeviceError;
-use softhip::api::DeviceProperties;
 
-use crate::api::{Api, NO_DEVICE};
+use crate::api::Api;
 
 /// A GPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -74,9 +74,9 @@ pub(crate) fn all(api: &Api) -> Result<Vec<Gpu>, NoGpu> {
     let mut count = 0;
     // SAFETY: `count` is a valid destination.
     match api.status(|hip| unsafe { (hip.get_device_count)(&raw mut count) }) {
-        0 if count > 0 => (0..count).map(|index| Ok(describe(api, index)?)).collect(),
-        0 => Err(NoGpu::None { code: NO_DEVICE[0] }),
-        code if NO_DEVICE.contains(&code) => Err(NoGpu::None { code }),
+        Code::SUCCESS if count > 0 => (0..count).map(|index| Ok(describe(api, index)?)).collect(),
+        Code::SUCCESS => Err(NoGpu::None { code: Code::NO_DEVICE.0 }),
+        code @ (Code::NO_DEVICE | Code::INVALID_DEVICE) => Err(NoGpu::None { code: code.0 }),
         code => Err(NoGpu::Device(api.error("hipGetDeviceCount", code))),
     }
 }

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 use std::sync::{Mutex, PoisonError};
 
+use code_object::CodeObject;
 use libloading::Library;
 use sha2::{Digest, Sha256};
-use softhip::object::CodeObject;
 
 use crate::objects;
 

@@ -5,8 +5,8 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
 
+use code_object::ArgumentKind;
 use kernels::DeviceError;
-use softhip::object::ArgumentKind;
 
 use crate::module::Function;
 use crate::stream::{HipStream, Launched};

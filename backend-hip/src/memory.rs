@@ -8,9 +8,10 @@ use std::ffi::c_void;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
+use hip_api::Code;
 use kernels::{Buffer, DeviceError};
 
-use crate::api::{Api, OUT_OF_MEMORY};
+use crate::api::Api;
 
 /// Memory of the device.
 #[derive(Debug)]
@@ -30,8 +31,8 @@ impl DeviceBuffer {
         if len > 0 {
             // SAFETY: `pointer` is a valid destination.
             match api.status(|hip| unsafe { (hip.malloc)(&raw mut pointer, len) }) {
-                0 => {}
-                OUT_OF_MEMORY => {
+                Code::SUCCESS => {}
+                Code::OUT_OF_MEMORY => {
                     let available = free_bytes(api);
                     return Err(DeviceError::OutOfMemory { label: label.into(), requested: len, available });
                 }
@@ -83,7 +84,7 @@ fn free_bytes(api: &Api) -> usize {
     let (mut free, mut total) = (0, 0);
     // SAFETY: both are valid destinations.
     match api.status(|hip| unsafe { (hip.mem_get_info)(&raw mut free, &raw mut total) }) {
-        0 => free,
+        Code::SUCCESS => free,
         _ => 0,
     }
 }
@@ -107,12 +108,12 @@ impl Pinned {
         // SAFETY: `pointer` is a valid destination.
         let status = api.status(|hip| unsafe { (hip.host_malloc)(&raw mut pointer, len, 0) });
         match (status, NonNull::new(pointer.cast())) {
-            (0, Some(start)) => {
+            (Code::SUCCESS, Some(start)) => {
                 // SAFETY: the allocation has `len` bytes.
                 unsafe { start.write_bytes(0, len) };
                 Ok(Pinned { api: Arc::clone(api), start, len })
             }
-            (0 | OUT_OF_MEMORY, _) => {
+            (Code::SUCCESS | Code::OUT_OF_MEMORY, _) => {
                 let label = "pinned host memory".into();
                 Err(DeviceError::OutOfMemory { label, requested: len, available: 0 })
             }

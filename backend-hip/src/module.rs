@@ -6,8 +6,8 @@ use std::ffi::CString;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use code_object::{CodeObject, Kernel};
 use kernels::DeviceError;
-use softhip::object::{CodeObject, Kernel};
 
 use crate::api::{Api, Handle};
 use crate::objects::Objects;

@@ -4,15 +4,13 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use hip_api::MemcpyKind;
 use kernels::{Buffer, DeviceError, Pending, Site};
 
 use crate::api::Api;
 use crate::audit::{Audit, Copy};
 use crate::memory::{DeviceBuffer, Pinned, device_pointer};
 use crate::stream::HipStream;
-
-/// `hipMemcpyDeviceToHost`.
-const DEVICE_TO_HOST: i32 = 2;
 
 /// A copy that is under way.
 #[derive(Debug)]
@@ -55,9 +53,10 @@ impl HipReadback {
             Ok(())
         } else {
             let (to, source) = (destination.pointer(), device_pointer(copy.source));
+            let kind = MemcpyKind::DeviceToHost.number();
             // SAFETY: the destination has room for the range and lives until the stream has been waited for.
             api.call("hipMemcpyAsync", |hip| unsafe {
-                (hip.memcpy_async)(to, source, range.len(), DEVICE_TO_HOST, stream.raw())
+                (hip.memcpy_async)(to, source, range.len(), kind, stream.raw())
             })
             .map_err(DeviceError::in_copy)
         };

@@ -9,8 +9,8 @@
 use std::ffi::{c_char, c_void};
 use std::mem::transmute;
 
+use hip_api::{Code, HipApi};
 use hip_sys::hiprt;
-use softhip::api::HipApi;
 
 /// The real runtime has no use for the place of a call.
 ///
@@ -29,7 +29,7 @@ unsafe extern "C" fn no_host_function(
     _: Option<unsafe extern "C" fn(*mut c_void)>,
     _: *mut c_void,
 ) -> i32 {
-    801
+    Code::NOT_SUPPORTED.0
 }
 
 /// Fills the table from the library's functions.

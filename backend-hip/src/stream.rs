@@ -5,14 +5,12 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::{Arc, Mutex};
 
+use code_object::Kernel;
+use hip_api::flags::EVENT_DISABLE_TIMING;
 use kernels::DeviceError;
-use softhip::object::Kernel;
 
 use crate::api::{Api, Handle};
 use crate::workspace::{Reserved, Workspace};
-
-/// `hipEventDisableTiming`.
-const DISABLE_TIMING: u32 = 2;
 
 /// A queue of work.
 #[derive(Clone, Debug)]
@@ -130,7 +128,7 @@ impl HipEvent {
         let mut raw = null_mut();
         // SAFETY: `raw` is a valid destination.
         api.call("hipEventCreateWithFlags", |hip| unsafe {
-            (hip.event_create_with_flags)(&raw mut raw, DISABLE_TIMING)
+            (hip.event_create_with_flags)(&raw mut raw, EVENT_DISABLE_TIMING)
         })?;
         let event = HipEvent { api: Arc::clone(api), raw: Handle(raw) };
         // SAFETY: both handles are live.

@@ -5,6 +5,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use hip_api::MemcpyKind;
 use kernels::DeviceError;
 
 use crate::api::Api;
@@ -15,8 +16,6 @@ use crate::stream::{HipEvent, HipStream};
 const CHUNKS: usize = 4;
 /// Bytes of a chunk at least and at most.
 const CHUNK_BYTES: [usize; 2] = [1 << 12, 1 << 22];
-/// `hipMemcpyHostToDevice`.
-const HOST_TO_DEVICE: i32 = 1;
 
 /// The ring.
 #[derive(Debug, Default)]
@@ -41,9 +40,10 @@ impl Uploads {
             chunk.bytes_mut()[..part.len()].copy_from_slice(part);
             let destination = device_pointer(to.address(offset + number * CHUNK_BYTES[1]));
             let source = chunk.pointer();
+            let kind = MemcpyKind::HostToDevice.number();
             // SAFETY: the chunk holds the part and stays untouched until the event after this copy has passed.
             api.call("hipMemcpyAsync", |hip| unsafe {
-                (hip.memcpy_async)(destination, source, part.len(), HOST_TO_DEVICE, stream.raw())
+                (hip.memcpy_async)(destination, source, part.len(), kind, stream.raw())
             })?;
             self.chunks.push_back((chunk, HipEvent::record(api, stream)?));
         }

@@ -2,7 +2,7 @@
 #![cfg(feature = "hip")]
 
 use backend_hip::{hiprtc, objects};
-use softhip::object::CodeObject;
+use code_object::CodeObject;
 
 /// An architecture that ROCm compilers since 5.2 know and that no object comes for.
 const ARCH: &str = "gfx90a";
@@ -19,7 +19,7 @@ fn compiles_kernels_to_ones_with_the_same_arguments() {
         let own = CodeObject::read(objects::gfx942(stem).unwrap()).unwrap();
         for kernel in own.kernels() {
             let other = made.kernel(&kernel.name).unwrap_or_else(|| panic!("{stem} lacks {}", kernel.name));
-            let arguments = |kernel: &softhip::object::Kernel| {
+            let arguments = |kernel: &code_object::Kernel| {
                 kernel.explicit_arguments().map(|a| (a.offset, a.size, a.kind.clone())).collect::<Vec<_>>()
             };
             assert_eq!(arguments(kernel), arguments(other), "{}", kernel.name);

@@ -35,7 +35,8 @@ pub use current::{Bound, CallSite, current};
 pub use modules::{FunctionId, ModuleId};
 pub use options::Options;
 
-use crate::api::Code;
+use hip_api::Code;
+
 use crate::memory::{AllocationInfo, AllocationKind, Checks, Memory, MemoryError, Site};
 use crate::report::{HostCall, Report};
 use crate::sched::{Counters, Limits, Policy, free_report};

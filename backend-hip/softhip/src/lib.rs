@@ -10,7 +10,6 @@
 //! | [`report`] | findings, as text in the shape that users of compute-sanitizer know, and as JSON |
 //! | [`sched`] | streams, events, policies, races between streams; what a launch is |
 //! | [`memory`] | addresses, exact bounds, initialised bytes, races between workgroups: one door for all accesses |
-//! | [`object`] | code objects: ELF, metadata, kernels |
 //! | [`isa`] | gfx942 instructions: decoding and printing |
 //! | [`exec`] | the executor |
 //!
@@ -25,7 +24,9 @@ pub mod control;
 pub mod exec;
 pub mod isa;
 pub mod memory;
-pub mod object;
 pub mod report;
 pub mod sched;
 mod wide;
+
+#[doc(no_inline)]
+pub use code_object as object;

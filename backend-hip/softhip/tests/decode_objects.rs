@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use code_object::CodeObject;
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object as _, ObjectSection as _};
 use sha2::{Digest as _, Sha256};
 use softhip::isa::disassemble;
-use softhip::object::CodeObject;
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/objects")

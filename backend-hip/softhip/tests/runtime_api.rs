@@ -9,7 +9,7 @@ use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use hip::{Arg, D2D, D2H, DEFAULT, H2D, Handle, Hip, INVALID_VALUE, Launch, SUCCESS, offset, packed};
-use softhip::api::{DeviceProperties, FunctionAttributes, PointerAttributes};
+use hip_api::{DeviceProperties, FunctionAttributes, PointerAttributes};
 use softhip::sched::Policy;
 
 const POLICIES: [Policy; 3] = [Policy::Eager, Policy::Deferred, Policy::Random(3)];

@@ -1,31 +1,14 @@
 //! Allocations and what pointers are.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_uint, c_void};
 
-use super::Code;
+use hip_api::{Code, MemoryType, PointerAttributes};
+
 use super::enter::{enter, put};
 use super::handle::{self, address, pointer};
 use crate::control::{CallSite, SoftDevice};
 use crate::memory::AllocationKind;
 use crate::sched::Work;
-
-/// `hipPointerAttribute_t`.
-#[derive(Debug, Clone, Copy)]
-#[repr(C)]
-pub struct PointerAttributes {
-    /// `hipMemoryType`: 0 unregistered, 1 host, 2 device.
-    pub memory_type: c_int,
-    /// The device.
-    pub device: c_int,
-    /// The address for kernels.
-    pub device_pointer: *mut c_void,
-    /// The address for the host.
-    pub host_pointer: *mut c_void,
-    /// Managed memory: never.
-    pub is_managed: c_int,
-    /// Flags of the allocation.
-    pub allocation_flags: c_uint,
-}
 
 /// Allocates and writes the address to `out`.
 ///
@@ -157,7 +140,7 @@ pub unsafe extern "C" fn hip_pointer_get_attributes(
         let pinned = found.kind == AllocationKind::Pinned;
         let pointer = pointer.cast_mut();
         let answer = PointerAttributes {
-            memory_type: if pinned { 1 } else { 2 },
+            memory_type: if pinned { MemoryType::HOST } else { MemoryType::DEVICE }.0,
             device: 0,
             device_pointer: pointer,
             host_pointer: if pinned { pointer } else { std::ptr::null_mut() },

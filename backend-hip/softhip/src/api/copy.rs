@@ -2,7 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::Code;
+use hip_api::{Code, MemcpyKind};
+
 use super::enter::enter;
 use super::handle::{self, address};
 use super::host::HostSpan;
@@ -11,37 +12,20 @@ use crate::memory::AccessKind;
 use crate::report::HostCall;
 use crate::sched::{CopyShape, End, StreamId, Work};
 
-/// The direction of a copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MemcpyKind {
-    /// `hipMemcpyHostToHost`.
-    HostToHost = 0,
-    /// `hipMemcpyHostToDevice`.
-    HostToDevice = 1,
-    /// `hipMemcpyDeviceToHost`.
-    DeviceToHost = 2,
-    /// `hipMemcpyDeviceToDevice`.
-    DeviceToDevice = 3,
-    /// `hipMemcpyDefault`: the addresses tell.
-    Default = 4,
+/// The direction that a caller passes.
+fn direction(kind: c_int) -> Result<MemcpyKind, Code> {
+    let known = MemcpyKind::ALL.into_iter().find(|known| known.number() == kind);
+    known.ok_or(Code::INVALID_MEMCPY_DIRECTION)
 }
 
-impl MemcpyKind {
-    fn parse(kind: c_int) -> Result<Self, Code> {
-        let kinds =
-            [Self::HostToHost, Self::HostToDevice, Self::DeviceToHost, Self::DeviceToDevice, Self::Default];
-        kinds.into_iter().find(|known| *known as c_int == kind).ok_or(Code::INVALID_MEMCPY_DIRECTION)
-    }
-
-    /// Is the (destination, source) on the device? `None`: the address tells.
-    fn on_device(self) -> (Option<bool>, Option<bool>) {
-        match self {
-            Self::HostToHost => (Some(false), Some(false)),
-            Self::HostToDevice => (Some(true), Some(false)),
-            Self::DeviceToHost => (Some(false), Some(true)),
-            Self::DeviceToDevice => (Some(true), Some(true)),
-            Self::Default => (None, None),
-        }
+/// Is the (destination, source) on the device? `None`: the address tells.
+fn on_device(kind: MemcpyKind) -> (Option<bool>, Option<bool>) {
+    match kind {
+        MemcpyKind::HostToHost => (Some(false), Some(false)),
+        MemcpyKind::HostToDevice => (Some(true), Some(false)),
+        MemcpyKind::DeviceToHost => (Some(false), Some(true)),
+        MemcpyKind::DeviceToDevice => (Some(true), Some(true)),
+        MemcpyKind::Default => (None, None),
     }
 }
 
@@ -57,7 +41,7 @@ struct Copy {
 
 impl Copy {
     fn flat(to: *mut c_void, from: *const c_void, len: usize, kind: MemcpyKind) -> Self {
-        Self { to, from, shape: CopyShape::flat(len), kind: kind as c_int, snapshot: false }
+        Self { to, from, shape: CopyShape::flat(len), kind: kind.number(), snapshot: false }
     }
 
     /// Bytes from the first to the last of a side whose rows are `pitch` apart.
@@ -73,14 +57,14 @@ impl Copy {
     /// Host ends are as [`HostSpan::new`] demands.
     unsafe fn prepare(&self, device: &SoftDevice, call: &HostCall) -> Result<Option<Work>, Code> {
         let CopyShape { width, height, to_pitch, from_pitch } = self.shape;
-        let kind = MemcpyKind::parse(self.kind)?;
+        let kind = direction(self.kind)?;
         if width == 0 || height == 0 {
             return Ok(None);
         }
         if height > 1 && (to_pitch < width || from_pitch < width) {
             return Err(Code::INVALID_PITCH_VALUE);
         }
-        let (to_device, from_device) = kind.on_device();
+        let (to_device, from_device) = on_device(kind);
         let end = |pointer: *mut c_void, on_device: Option<bool>, pitch, access| {
             let (address, extent) = (address(pointer), self.extent(pitch)?);
             let reachable = || device.is_device_address(address);

@@ -2,9 +2,10 @@
 
 use std::ffi::c_int;
 
-use super::Code;
+use hip_api::{Code, DeviceAttribute, DeviceProperties};
+
 use super::enter::{enter, put, remember};
-use super::properties::{self, DeviceProperties};
+use super::properties;
 use crate::control::current;
 
 /// What `hipRuntimeGetVersion` answers: HIP 6.2.
@@ -61,7 +62,7 @@ pub unsafe extern "C" fn hip_get_device_properties(properties: *mut DeviceProper
     enter("hipGetDeviceProperties", |soft, _| {
         only_device(device)?;
         // SAFETY: as this function's.
-        unsafe { put(properties, DeviceProperties::of(soft)) }
+        unsafe { put(properties, properties::of(soft)) }
     })
 }
 
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn hip_get_device_properties(properties: *mut DeviceProper
 pub unsafe extern "C" fn hip_device_get_attribute(value: *mut c_int, attribute: c_int, device: c_int) -> i32 {
     enter("hipDeviceGetAttribute", |_, _| {
         only_device(device)?;
-        let answer = properties::attribute(attribute).ok_or(Code::INVALID_VALUE)?;
+        let answer = properties::attribute(DeviceAttribute(attribute)).ok_or(Code::INVALID_VALUE)?;
         // SAFETY: as this function's.
         unsafe { put(value, answer) }
     })

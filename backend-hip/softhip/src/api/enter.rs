@@ -2,7 +2,8 @@
 
 use std::cell::Cell;
 
-use super::Code;
+use hip_api::Code;
+
 use crate::control::{CallSite, SoftDevice, current};
 use crate::report::HostCall;
 

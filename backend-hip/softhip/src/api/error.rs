@@ -2,7 +2,8 @@
 
 use std::ffi::{CStr, c_char};
 
-use super::Code;
+use hip_api::Code;
+
 use super::enter::last_error;
 use crate::control::CallSite;
 use crate::memory::Site;

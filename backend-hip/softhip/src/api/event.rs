@@ -2,12 +2,18 @@
 
 use std::ffi::{c_uint, c_void};
 
-use super::Code;
+use hip_api::{Code, flags};
+
 use super::enter::{enter, put};
 use super::handle;
 
-/// `hipEventBlockingSync`, `hipEventDisableTiming`, `hipEventInterprocess` and AMD's release flags.
-const FLAGS: c_uint = 0x7 | 0x2000_0000 | 0x4000_0000 | 0x8000_0000;
+/// The flags an event may have.
+const FLAGS: c_uint = flags::EVENT_BLOCKING_SYNC
+    | flags::EVENT_DISABLE_TIMING
+    | flags::EVENT_INTERPROCESS
+    | flags::EVENT_DISABLE_SYSTEM_FENCE
+    | flags::EVENT_RELEASE_TO_DEVICE
+    | flags::EVENT_RELEASE_TO_SYSTEM;
 
 /// `hipEventCreate`.
 ///

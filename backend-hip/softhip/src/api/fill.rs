@@ -2,7 +2,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::Code;
+use hip_api::Code;
+
 use super::enter::enter;
 use super::handle::{self, address};
 use crate::memory::AccessKind;

@@ -5,7 +5,8 @@
 use std::ffi::c_void;
 use std::ptr::without_provenance_mut;
 
-use super::Code;
+use hip_api::Code;
+
 use crate::control::{FunctionId, ModuleId};
 use crate::sched::{EventId, StreamId};
 

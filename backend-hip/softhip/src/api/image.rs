@@ -5,7 +5,7 @@
 
 use std::ffi::c_void;
 
-use super::Code;
+use hip_api::Code;
 
 /// Start of an offload bundle, as `hipcc --genco` makes them.
 const BUNDLE_MAGIC: &[u8] = b"__CLANG_OFFLOAD_BUNDLE__";

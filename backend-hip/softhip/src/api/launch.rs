@@ -2,19 +2,13 @@
 
 use std::ffi::{c_uint, c_void};
 
-use super::Code;
+use code_object::Kernel;
+use hip_api::{Code, LAUNCH_PARAM_BUFFER_POINTER, LAUNCH_PARAM_BUFFER_SIZE, LAUNCH_PARAM_END};
+
 use super::enter::enter;
 use super::handle;
 use super::host::HostSpan;
-use crate::object::Kernel;
 use crate::sched::{Given, Shape};
-
-/// In `extra`: the next entry points to the packed arguments.
-pub const LAUNCH_PARAM_BUFFER_POINTER: usize = 1;
-/// In `extra`: the next entry points to their size.
-pub const LAUNCH_PARAM_BUFFER_SIZE: usize = 2;
-/// In `extra`: the end.
-pub const LAUNCH_PARAM_END: usize = 3;
 
 /// Reads `count` entries of an array of pointers at `at`.
 ///

@@ -5,7 +5,7 @@
 //!
 //! What follows the real runtime:
 //!
-//! * Codes are integers ([`Code`] names them). An error is also remembered per thread for `hipGetLastError`.
+//! * Codes are integers ([`Code`](hip_api::Code) names them). An error is also remembered per thread for `hipGetLastError`.
 //! * Work is asynchronous. A kernel that faults makes a *later* call fail, with `hipErrorIllegalAddress`, and every call
 //!   after that; the [report](crate::control::SoftDevice::reports) names the instruction that was at fault first.
 //! * `hipMemcpyAsync` from pageable memory reads it before it returns; from pinned memory, when the copy runs.
@@ -18,7 +18,6 @@
 )]
 
 mod allocation;
-mod code;
 mod copy;
 mod device;
 mod enter;
@@ -34,10 +33,4 @@ mod properties;
 mod stream;
 mod table;
 
-pub use allocation::PointerAttributes;
-pub use code::Code;
-pub use copy::MemcpyKind;
-pub use launch::{LAUNCH_PARAM_BUFFER_POINTER, LAUNCH_PARAM_BUFFER_SIZE, LAUNCH_PARAM_END};
-pub use module::FunctionAttributes;
-pub use properties::DeviceProperties;
-pub use table::{HipApi, table};
+pub use table::table;

@@ -2,37 +2,13 @@
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
-use super::Code;
+use code_object::Kernel;
+use hip_api::{Code, FunctionAttribute, FunctionAttributes};
+
 use super::enter::{enter, put};
 use super::handle::{self, pointer};
 use super::image;
 use crate::sched::LDS_LIMIT;
-
-/// `hipFuncAttributes`.
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C)]
-pub struct FunctionAttributes {
-    /// Always 0.
-    pub binary_version: c_int,
-    /// Always 0.
-    pub cache_mode_ca: c_int,
-    /// Always 0.
-    pub const_size_bytes: usize,
-    /// Bytes of scratch per thread.
-    pub local_size_bytes: usize,
-    /// Bytes of LDS that a launch may add.
-    pub max_dynamic_shared_size_bytes: c_int,
-    /// Threads per block.
-    pub max_threads_per_block: c_int,
-    /// Vector registers.
-    pub num_regs: c_int,
-    /// Always 0.
-    pub preferred_shmem_carveout: c_int,
-    /// Always 0.
-    pub ptx_version: c_int,
-    /// Bytes of LDS that the kernel declares.
-    pub shared_size_bytes: usize,
-}
 
 /// A name that a caller passes.
 ///
@@ -118,7 +94,7 @@ pub unsafe extern "C" fn hip_module_get_global(
     })
 }
 
-fn attributes(kernel: &crate::object::Kernel) -> FunctionAttributes {
+fn attributes(kernel: &Kernel) -> FunctionAttributes {
     let int = |value: u32| c_int::try_from(value).unwrap_or(c_int::MAX);
     FunctionAttributes {
         local_size_bytes: kernel.scratch_size as usize,
@@ -159,13 +135,17 @@ pub unsafe extern "C" fn hip_func_get_attribute(
     enter("hipFuncGetAttribute", |device, _| {
         let all = attributes(&device.kernel(handle::function(function)?)?);
         let int = |size: usize| c_int::try_from(size).unwrap_or(c_int::MAX);
-        let answer = match attribute {
-            0 => all.max_threads_per_block,
-            1 => int(all.shared_size_bytes),
-            3 => int(all.local_size_bytes),
-            4 => all.num_regs,
-            8 => all.max_dynamic_shared_size_bytes,
-            2 | 5 | 6 | 7 | 9 => 0,
+        let answer = match FunctionAttribute(attribute) {
+            FunctionAttribute::MAX_THREADS_PER_BLOCK => all.max_threads_per_block,
+            FunctionAttribute::SHARED_SIZE_BYTES => int(all.shared_size_bytes),
+            FunctionAttribute::LOCAL_SIZE_BYTES => int(all.local_size_bytes),
+            FunctionAttribute::NUM_REGS => all.num_regs,
+            FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES => all.max_dynamic_shared_size_bytes,
+            FunctionAttribute::CONST_SIZE_BYTES
+            | FunctionAttribute::PTX_VERSION
+            | FunctionAttribute::BINARY_VERSION
+            | FunctionAttribute::CACHE_MODE_CA
+            | FunctionAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT => 0,
             _ => return Err(Code::INVALID_VALUE),
         };
         // SAFETY: as this function's.

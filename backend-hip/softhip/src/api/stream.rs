@@ -2,14 +2,13 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::Code;
+use hip_api::Code;
+use hip_api::flags::STREAM_NON_BLOCKING;
+
 use super::enter::{enter, put};
 use super::handle;
 use super::host::HostFunction;
 use crate::sched::{StreamId, Work};
-
-/// `hipStreamNonBlocking`: no order with the null stream.
-const NON_BLOCKING: c_uint = 1;
 
 /// `hipStreamCreate`.
 ///
@@ -28,10 +27,10 @@ pub unsafe extern "C" fn hip_stream_create(stream: *mut *mut c_void) -> i32 {
 /// `stream` is null or valid for a write.
 pub unsafe extern "C" fn hip_stream_create_with_flags(stream: *mut *mut c_void, flags: c_uint) -> i32 {
     enter("hipStreamCreateWithFlags", |device, _| {
-        if stream.is_null() || flags & !NON_BLOCKING != 0 {
+        if stream.is_null() || flags & !STREAM_NON_BLOCKING != 0 {
             return Err(Code::INVALID_VALUE);
         }
-        let created = device.create_stream(flags & NON_BLOCKING == 0);
+        let created = device.create_stream(flags & STREAM_NON_BLOCKING == 0);
         // SAFETY: as this function's.
         unsafe { put(stream, handle::of_stream(created)) }
     })

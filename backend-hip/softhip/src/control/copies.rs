@@ -1,7 +1,8 @@
 //! Checking copies and fills when they are asked for.
 
+use hip_api::Code;
+
 use super::SoftDevice;
-use crate::api::Code;
 use crate::memory::{AccessKind, AllocationKind};
 use crate::report::{HostCall, Problem, Report, Segment};
 

@@ -1,7 +1,8 @@
 //! Running one kernel without HIP's calls: for tools that are given a code object and arguments.
 
+use hip_api::Code;
+
 use super::{CallSite, SoftDevice};
-use crate::api::Code;
 use crate::report::HostCall;
 use crate::sched::{Given, Shape, StreamId};
 

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use hip_api::Code;
+
 use super::{FunctionId, SoftDevice};
-use crate::api::Code;
 use crate::report::{HostCall, LaunchProblem, Problem, Report};
 use crate::sched::{Dispatch, Given, Shape, StreamId, Work, assemble, check_pointers};
 

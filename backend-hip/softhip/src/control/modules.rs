@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use code_object::{CodeObject, Kernel, ObjectError};
+use hip_api::Code;
+
 use super::SoftDevice;
-use crate::api::Code;
 use crate::exec::LoadedKernel;
 use crate::memory::AllocationKind;
-use crate::object::{CodeObject, Kernel, ObjectError};
 use crate::report::{HostCall, Problem, Report};
 
 /// A loaded module, by the order of loading.

@@ -1,8 +1,9 @@
 //! What a device knows besides the bytes of its memory.
 
+use hip_api::Code;
+
 use super::Options;
 use super::modules::Modules;
-use crate::api::Code;
 use crate::memory::{FaultKind, Memory};
 use crate::report::{Problem, Report};
 use crate::sched::{Scheduler, StreamError};

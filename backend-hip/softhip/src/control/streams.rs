@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use hip_api::Code;
+
 use super::SoftDevice;
 use super::state::State;
-use crate::api::Code;
 use crate::report::{HostCall, Problem, Report};
 use crate::sched::{Completion, EventId, StreamError, StreamId, Work};
 

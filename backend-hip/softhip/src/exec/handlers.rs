@@ -1,6 +1,5 @@
 //! Which function carries an instruction out.
 
-use super::access::atomic::Rmw;
 use super::access::narrow::Width;
 use super::access::{buffer, ds, flat, global, permute};
 use super::core::cx::{Cx, Handler, Step};
@@ -9,7 +8,8 @@ use super::core::uop::{Missing, Scalar, Uop};
 use super::core::wave::SINK;
 use super::resolve::kind;
 use super::{control, gpr_index, matrix, salu, smem, valu};
-use crate::isa::table::Ty;
+use crate::isa::table::memory::MemoryOp;
+use crate::isa::table::{self, Ty};
 use crate::isa::{self, Format, Inst, Mods, Op, Operand};
 use crate::report::Problem;
 
@@ -33,6 +33,7 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
 
 /// An instruction whose operands have not been resolved.
 pub(super) fn bare(inst: Inst) -> Uop {
+    let memory = table::memory(inst.op);
     Uop {
         run: unsupported,
         base: unsupported,
@@ -47,11 +48,11 @@ pub(super) fn bare(inst: Inst) -> Uop {
         target: u32::MAX,
         clamp: inst.vop_mods().clamp,
         float: is_float(&inst),
-        writes_exec: inst.op.mnemonic().starts_with("v_cmpx_"),
+        writes_exec: table::compare(inst.op).is_some_and(|compare| compare.writes_exec),
         kind: kind(&inst),
         offset: 0,
-        width: Width::of(inst.op),
-        rmw: Rmw::of(inst.op),
+        width: memory.and_then(MemoryOp::width).unwrap_or(Width::dwords(1)),
+        rmw: memory.and_then(MemoryOp::rmw),
         reads: 0,
         writes: 0,
         inst,
@@ -107,12 +108,14 @@ pub(super) fn accumulates(op: Op) -> bool {
 /// Waves of other workgroups can see when the instruction happens.
 pub(super) fn orders_workgroups(inst: &Inst) -> bool {
     match inst.mods {
-        Mods::Flat(mods) => inst.op.mnemonic().contains("_atomic_") || mods.cache.sc1,
-        Mods::Buffer(mods) => {
-            inst.op.mnemonic().contains("_atomic_") || (mods.cache.sc1 && inst.src[2].is_some())
-        }
+        Mods::Flat(mods) => is_atomic(inst.op) || mods.cache.sc1,
+        Mods::Buffer(mods) => is_atomic(inst.op) || (mods.cache.sc1 && inst.src[2].is_some()),
         _ => false,
     }
+}
+
+fn is_atomic(op: Op) -> bool {
+    table::memory(op).and_then(MemoryOp::rmw).is_some()
 }
 
 /// Words that are no instruction; to reach them is a fault.

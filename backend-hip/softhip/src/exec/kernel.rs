@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use code_object::{CodeObject, Kernel, UserSgpr};
+
 use super::group::{Failure, Sizes};
 use super::groups::{Groups, coordinates};
 use super::program::{Program, Registers};
 use super::start::Start;
 use crate::memory::{LaunchMemory, Site};
-use crate::object::{CodeObject, Kernel, UserSgpr};
 use crate::report::{CodePlace, Problem, Report, ThreadPlace};
 use crate::sched::{Counters, Dispatch, Execute, Limits};
 

@@ -12,7 +12,8 @@ use super::handlers;
 use super::modifiers;
 use super::program::Registers;
 use crate::isa::inst::{SpecialSource, scalar};
-use crate::isa::table::Ty;
+use crate::isa::table::memory::MemoryOp;
+use crate::isa::table::{self, Ty};
 use crate::isa::{Format, Inst, Op, Operand};
 use crate::memory::{Lanes, WAVE};
 
@@ -231,19 +232,20 @@ fn constant_value(operand: Operand, ty: Ty) -> u64 {
 
 /// What an instruction is counted as.
 pub(super) fn kind(inst: &Inst) -> Kind {
+    let memory = table::memory(inst.op);
+    let stores = memory.is_some_and(MemoryOp::is_store);
     match inst.format {
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => Kind::Scalar,
         Format::Sopp => Kind::Control,
         Format::Smem => Kind::ScalarMemory,
         Format::Mai => Kind::Matrix,
         Format::Ds => Kind::Local,
-        Format::Scratch if inst.op.mnemonic().contains("_store_") => Kind::ScratchStore,
+        Format::Scratch if stores => Kind::ScratchStore,
         Format::Scratch => Kind::ScratchLoad,
         Format::Flat | Format::Global | Format::Mubuf | Format::Mtbuf => {
-            let name = inst.op.mnemonic();
-            if name.contains("_atomic_") {
+            if memory.and_then(MemoryOp::rmw).is_some() {
                 Kind::GlobalAtomic
-            } else if name.contains("_store_") {
+            } else if stores {
                 Kind::GlobalStore
             } else {
                 Kind::GlobalLoad

@@ -1,10 +1,11 @@
 //! The state in which a wave starts.
 
+use code_object::{Descriptor, UserSgpr};
+
 use super::core::mode::Mode;
 use super::core::wave::{SCALARS, State, Wave};
 use crate::isa::inst::scalar;
 use crate::memory::{LaunchMemory, WAVE};
-use crate::object::{Descriptor, UserSgpr};
 use crate::sched::Dispatch;
 
 /// What all waves of a launch have in common.

@@ -1,8 +1,9 @@
 //! From what the host passes to a launch that can run: the shape is checked against the kernel's limits, and
 //! the arguments are laid out as the code object's metadata says.
 
+use code_object::{Argument, ArgumentKind, Kernel};
+
 use crate::memory::Memory;
-use crate::object::{Argument, ArgumentKind, Kernel};
 use crate::report::LaunchProblem;
 
 /// LDS bytes that a block can have.

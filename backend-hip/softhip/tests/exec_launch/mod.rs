@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use bytemuck::NoUninit;
+use code_object::CodeObject;
 use softhip::exec::LoadedKernel;
 use softhip::memory::{AllocationKind, Checks, Memory};
-use softhip::object::CodeObject;
 use softhip::report::Report;
 use softhip::sched::{Counters, Dispatch, Limits};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use code_object::CodeObject;
 use softhip::exec::{Support, coverage};
 use softhip::isa::{self, Op};
-use softhip::object::CodeObject;
 
 /// The operations of all assembled snippets.
 fn tested() -> BTreeSet<Op> {

@@ -7,7 +7,8 @@ use std::ffi::{CString, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::Arc;
 
-use softhip::api::{self, HipApi};
+use hip_api::HipApi;
+use softhip::api;
 use softhip::control::{Bound, CallSite, Options, SoftDevice};
 use softhip::report::Report;
 use softhip::sched::{Limits, Policy};
@@ -208,11 +209,11 @@ impl Hip {
     pub fn launch_packed(&self, function: Handle, launch: Launch, arguments: &[u8]) -> i32 {
         let mut size = arguments.len();
         let mut extra: [Handle; 5] = [
-            without_provenance_mut(api::LAUNCH_PARAM_BUFFER_POINTER),
+            without_provenance_mut(hip_api::LAUNCH_PARAM_BUFFER_POINTER),
             arguments.as_ptr().cast_mut().cast(),
-            without_provenance_mut(api::LAUNCH_PARAM_BUFFER_SIZE),
+            without_provenance_mut(hip_api::LAUNCH_PARAM_BUFFER_SIZE),
             (&raw mut size).cast(),
-            without_provenance_mut(api::LAUNCH_PARAM_END),
+            without_provenance_mut(hip_api::LAUNCH_PARAM_END),
         ];
         self.launch_raw(function, launch, null_mut(), extra.as_mut_ptr())
     }

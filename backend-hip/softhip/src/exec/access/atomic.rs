@@ -8,98 +8,15 @@ use crate::exec::core::lanes::commit;
 use crate::exec::core::trap::Trap;
 use crate::exec::core::uop::Uop;
 use crate::exec::float;
-use crate::isa::Op;
+pub(in crate::exec) use crate::isa::table::memory::Rmw;
 use crate::memory::{WAVE, WaveAccess};
 use crate::report::Segment;
-
-/// What an atomic does with the old value and its data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::exec) enum Rmw {
-    Swap,
-    /// Stores the first datum where the old value equals the second.
-    CompareSwap,
-    /// As above with equality of floating-point numbers.
-    CompareSwapFloat,
-    Add,
-    Sub,
-    /// The datum minus the old value.
-    ReverseSub,
-    /// Counts up to the datum, then starts at 0.
-    Inc,
-    /// Counts down from the datum.
-    Dec,
-    SignedMin,
-    SignedMax,
-    UnsignedMin,
-    UnsignedMax,
-    And,
-    Or,
-    Xor,
-    /// Clears the bits of the first datum, sets those of the second.
-    MaskedOr,
-    /// Subtracts the first datum if that stays positive, adds the second otherwise.
-    Wrap,
-    AddFloat,
-    MinFloat,
-    MaxFloat,
-    AddPairF16,
-    AddPairBf16,
-}
-
-impl Rmw {
-    /// From the mnemonic; `None` if the operation is no such thing.
-    pub fn of(op: Op) -> Option<Self> {
-        let name = op.mnemonic();
-        let (operation, ty) = if let Some(rest) = name.strip_prefix("ds_") {
-            rest.rsplit_once('_').map(|(operation, ty)| (operation.trim_end_matches("_rtn"), ty))?
-        } else {
-            let (_, rest) = name.split_once("_atomic_")?;
-            let rest = rest.trim_end_matches("_x2");
-            match rest.rsplit_once('_') {
-                Some((operation, ty @ ("f32" | "f64" | "f16" | "bf16"))) => (operation, ty),
-                _ => (rest, ""),
-            }
-        };
-        let float = matches!(ty, "f32" | "f64");
-        #[expect(clippy::match_same_arms, reason = "the names of the two memories stand apart")]
-        Some(match operation {
-            "swap" | "wrxchg" => Self::Swap,
-            "cmpswap" => Self::CompareSwap,
-            "cmpst" if float => Self::CompareSwapFloat,
-            "cmpst" => Self::CompareSwap,
-            "add" if float => Self::AddFloat,
-            "add" => Self::Add,
-            "sub" => Self::Sub,
-            "rsub" => Self::ReverseSub,
-            "inc" => Self::Inc,
-            "dec" => Self::Dec,
-            "smin" => Self::SignedMin,
-            "smax" => Self::SignedMax,
-            "umin" => Self::UnsignedMin,
-            "umax" => Self::UnsignedMax,
-            "min" if float => Self::MinFloat,
-            "max" if float => Self::MaxFloat,
-            "min" if ty.starts_with('i') => Self::SignedMin,
-            "max" if ty.starts_with('i') => Self::SignedMax,
-            "min" => Self::UnsignedMin,
-            "max" => Self::UnsignedMax,
-            "and" => Self::And,
-            "or" => Self::Or,
-            "xor" => Self::Xor,
-            "mskor" => Self::MaskedOr,
-            "wrap" => Self::Wrap,
-            "pk_add" if ty == "f16" => Self::AddPairF16,
-            "pk_add" => Self::AddPairBf16,
-            _ => return None,
-        })
-    }
-}
 
 /// The new value of a word. `data` are the instruction's, in the order of the enumeration's descriptions.
 macro_rules! apply {
     ($name:ident, $word:ty, $signed:ty, $float:ty) => {
         impl Rmw {
-            pub fn $name(self, old: $word, [x, y]: [$word; 2]) -> $word {
+            pub(in crate::exec) fn $name(self, old: $word, [x, y]: [$word; 2]) -> $word {
                 let float = <$float>::from_bits;
                 let choose = |first: bool, a, b| if first { a } else { b };
                 match self {
@@ -142,20 +59,13 @@ fn pairwise(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
     u32::from(f(a as u16, b as u16)) | (u32::from(f((a >> 16) as u16, (b >> 16) as u16)) << 16)
 }
 
-/// Whether a global atomic works on 64 bits.
-fn is_wide(op: Op) -> bool {
-    let name = op.mnemonic();
-    name.ends_with("_x2") || name.ends_with("_f64")
-}
-
 /// An atomic on global memory; the old values go to the destination if there is one.
 pub(in crate::exec) fn global(c: &mut Cx<'_>, u: &Uop, place: &Place, exec: u64, segment: Segment) -> Step {
     let Some(rmw) = u.rmw else { return c.unsupported(u, "atomic") };
     if exec == 0 {
         return Step::Next;
     }
-    let wide = is_wide(u.inst.op);
-    let bytes = if wide { 8 } else { 4 };
+    let bytes = u.width.bytes;
     count(c, place, exec, bytes, true);
     let access =
         WaveAccess { exec, addresses: place.view(), bytes, align: bytes, pc: u.offset, atomic: true };
@@ -163,7 +73,7 @@ pub(in crate::exec) fn global(c: &mut Cx<'_>, u: &Uop, place: &Place, exec: u64,
     let (to, returns) = (usize::from(u.dst), u.inst.dst.is_some());
     let two = rmw == Rmw::CompareSwap;
     let file = &mut c.wave.v;
-    let result = if wide {
+    let result = if bytes == 8 {
         let word = |lane: usize, i: usize| u64::from(file[data + i][lane]);
         let pair = |lane: usize, i: usize| word(lane, 2 * i) | (word(lane, 2 * i + 1) << 32);
         let mut old = [0; WAVE];

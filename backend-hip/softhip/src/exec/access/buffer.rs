@@ -7,7 +7,9 @@ use super::global::{self, Place};
 use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::uop::{Scalar, Uop};
 use crate::exec::resolve::scalar_source;
-use crate::isa::table::Ty;
+use crate::isa::table::memory::{Data, MemoryOp};
+use crate::isa::table::rule::Mem;
+use crate::isa::table::{self, Ty};
 use crate::isa::{Mods, Op};
 use crate::memory::WAVE;
 use crate::report::Segment;
@@ -97,16 +99,13 @@ fn store(c: &mut Cx<'_>, u: &Uop) -> Step {
     }
 }
 
-/// The handler of a MUBUF operation on untyped data.
+/// The handler of a MUBUF operation on untyped data, or of cache maintenance.
 pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
-    let name = op.mnemonic().strip_prefix("buffer_")?;
-    if name.contains("_format_") || name.starts_with("store_lds") {
-        None
-    } else if name.starts_with("load_") {
-        Some(load)
-    } else if name.starts_with("store_") {
-        Some(store)
-    } else {
-        None
+    match table::memory(op)? {
+        MemoryOp::Buffer(Mem::Load(Data::Untyped(_)) | Mem::LoadOrLds(Data::Untyped(_))) => Some(load),
+        MemoryOp::Buffer(Mem::Store(Data::Untyped(_))) => Some(store),
+        // Memory is sequentially consistent: there is no cache to write back or to invalidate.
+        MemoryOp::Buffer(Mem::Cache) => Some(|_, _| Step::Next),
+        _ => None,
     }
 }

@@ -10,7 +10,9 @@ use crate::exec::core::lanes::commit;
 use crate::exec::core::trap::Trap;
 use crate::exec::core::uop::Uop;
 use crate::isa::inst::Ds;
-use crate::isa::{Mods, Op};
+use crate::isa::table::memory::{Atomic, MemoryOp};
+use crate::isa::table::rule;
+use crate::isa::{Mods, Op, table};
 use crate::memory::{AccessKind, Lanes, WAVE};
 
 fn fields(u: &Uop) -> Ds {
@@ -116,17 +118,16 @@ fn write(c: &mut Cx<'_>, u: &Uop) -> Step {
     c.finish(result)
 }
 
-/// The two offsets in bytes of a two-address operation on elements of `bytes`.
-fn two_offsets(u: &Uop, bytes: u32) -> [u32; 2] {
+/// The two offsets in bytes of a two-address operation whose steps have `step` bytes.
+fn two_offsets(u: &Uop, step: u32) -> [u32; 2] {
     let mods = fields(u);
-    let scale = if u.inst.op.mnemonic().contains("st64") { 64 * bytes } else { bytes };
-    [u32::from(mods.offset0) * scale, u32::from(mods.offset1) * scale]
+    [u32::from(mods.offset0) * step, u32::from(mods.offset1) * step]
 }
 
-fn read2<const REGISTERS: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
+fn read2<const REGISTERS: u32, const STRIDE: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let width = Width::dwords(REGISTERS);
     // The addresses may stand in a register of the destination.
-    let both = two_offsets(u, width.bytes).map(|offset| addresses(c, u, offset));
+    let both = two_offsets(u, STRIDE * width.bytes).map(|offset| addresses(c, u, offset));
     for (i, addresses) in both.iter().enumerate() {
         let first = usize::from(u.dst) + i * width.registers();
         if let Err(trap) = load_lanes(c, u, addresses, c.wave.exec(), width, first) {
@@ -136,9 +137,9 @@ fn read2<const REGISTERS: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
     Step::Next
 }
 
-fn write2<const REGISTERS: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
+fn write2<const REGISTERS: u32, const STRIDE: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let width = Width::dwords(REGISTERS);
-    for (i, offset) in two_offsets(u, width.bytes).into_iter().enumerate() {
+    for (i, offset) in two_offsets(u, STRIDE * width.bytes).into_iter().enumerate() {
         let addresses = addresses(c, u, offset);
         if let Err(trap) = store_lanes(c, u, &addresses, c.wave.exec(), width, usize::from(u.src[1 + i])) {
             return c.fault(trap);
@@ -208,40 +209,24 @@ fn atomic64(c: &mut Cx<'_>, u: &Uop) -> Step {
     c.finish(result)
 }
 
+/// The handler of a DS operation on LDS.
 pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
-    let handler: Handler = match op {
-        Op::ds_nop => |_, _| Step::Next,
-        Op::ds_read_b32
-        | Op::ds_read_b64
-        | Op::ds_read_b96
-        | Op::ds_read_b128
-        | Op::ds_read_i8
-        | Op::ds_read_u8
-        | Op::ds_read_i16
-        | Op::ds_read_u16
-        | Op::ds_read_u8_d16
-        | Op::ds_read_u8_d16_hi
-        | Op::ds_read_i8_d16
-        | Op::ds_read_i8_d16_hi
-        | Op::ds_read_u16_d16
-        | Op::ds_read_u16_d16_hi => read,
-        Op::ds_write_b32
-        | Op::ds_write_b64
-        | Op::ds_write_b96
-        | Op::ds_write_b128
-        | Op::ds_write_b8
-        | Op::ds_write_b16
-        | Op::ds_write_b8_d16_hi
-        | Op::ds_write_b16_d16_hi => write,
-        Op::ds_read2_b32 | Op::ds_read2st64_b32 => read2::<1>,
-        Op::ds_read2_b64 | Op::ds_read2st64_b64 => read2::<2>,
-        Op::ds_write2_b32 | Op::ds_write2st64_b32 => write2::<1>,
-        Op::ds_write2_b64 | Op::ds_write2st64_b64 => write2::<2>,
-        _ => {
-            Rmw::of(op).filter(|_| op.mnemonic().starts_with("ds_"))?;
-            let wide = ["_u64", "_i64", "_b64", "_f64"].iter().any(|suffix| op.mnemonic().ends_with(suffix));
-            if wide { atomic64 } else { atomic32 }
-        }
+    let MemoryOp::Local(rule) = table::memory(op)? else { return None };
+    let handler: Handler = match rule {
+        rule::Ds::Nop => |_, _| Step::Next,
+        rule::Ds::Load(_) => read,
+        rule::Ds::Store(_) => write,
+        rule::Ds::Load2 { bytes: 4, stride: 1 } => read2::<1, 1>,
+        rule::Ds::Load2 { bytes: 4, stride: 64 } => read2::<1, 64>,
+        rule::Ds::Load2 { bytes: 8, stride: 1 } => read2::<2, 1>,
+        rule::Ds::Load2 { bytes: 8, stride: 64 } => read2::<2, 64>,
+        rule::Ds::Store2 { bytes: 4, stride: 1 } => write2::<1, 1>,
+        rule::Ds::Store2 { bytes: 4, stride: 64 } => write2::<1, 64>,
+        rule::Ds::Store2 { bytes: 8, stride: 1 } => write2::<2, 1>,
+        rule::Ds::Store2 { bytes: 8, stride: 64 } => write2::<2, 64>,
+        rule::Ds::Atomic(Atomic { bytes: 4, .. }) => atomic32,
+        rule::Ds::Atomic(Atomic { bytes: 8, .. }) => atomic64,
+        _ => return None,
     };
     Some(handler)
 }

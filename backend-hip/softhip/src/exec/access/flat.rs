@@ -8,7 +8,9 @@ use crate::exec::core::lanes::commit;
 use crate::exec::core::trap::Trap;
 use crate::exec::core::uop::Uop;
 use crate::exec::resolve::{PRIVATE_APERTURE, SHARED_APERTURE};
-use crate::isa::Op;
+use crate::isa::table::memory::MemoryOp;
+use crate::isa::table::rule::Mem;
+use crate::isa::{Op, table};
 use crate::memory::{AccessKind, WAVE};
 use crate::report::Segment;
 
@@ -175,28 +177,14 @@ fn atomic(c: &mut Cx<'_>, u: &Uop) -> Step {
     super::atomic::global(c, u, &Place::of(lanes.global, &addresses), lanes.global, Segment::Flat)
 }
 
-/// The handler of a FLAT or SCRATCH operation, or of cache maintenance.
+/// The handler of a FLAT or SCRATCH operation.
 pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
-    let name = op.mnemonic();
-    if let Some(rest) = name.strip_prefix("scratch_") {
-        return if rest.starts_with("load_lds") {
-            None
-        } else if rest.starts_with("load_") {
-            Some(scratch_load)
-        } else {
-            Some(scratch_store)
-        };
+    match table::memory(op)? {
+        MemoryOp::Scratch(Mem::Load(_)) => Some(scratch_load),
+        MemoryOp::Scratch(Mem::Store(_)) => Some(scratch_store),
+        MemoryOp::Flat(Mem::Load(_)) => Some(load),
+        MemoryOp::Flat(Mem::Store(_)) => Some(store),
+        MemoryOp::Flat(Mem::Atomic(_)) => Some(atomic),
+        _ => None,
     }
-    if let Some(rest) = name.strip_prefix("flat_") {
-        return if rest.starts_with("load_") {
-            Some(load)
-        } else if rest.starts_with("store_") {
-            Some(store)
-        } else {
-            super::atomic::Rmw::of(op).map(|_| atomic as Handler)
-        };
-    }
-    // Memory is sequentially consistent: there is no cache to write back or to invalidate.
-    matches!(op, Op::buffer_wbl2 | Op::buffer_inv | Op::buffer_wbinvl1 | Op::buffer_wbinvl1_vol)
-        .then_some((|_, _| Step::Next) as Handler)
 }

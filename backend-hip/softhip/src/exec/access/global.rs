@@ -7,7 +7,9 @@ use crate::exec::core::lanes::{commit, transform};
 use crate::exec::core::trap::Trap;
 use crate::exec::core::uop::Uop;
 use crate::isa::inst::scalar;
-use crate::isa::{Mods, Op};
+use crate::isa::table::memory::MemoryOp;
+use crate::isa::table::rule::Mem;
+use crate::isa::{Mods, Op, table};
 use crate::memory::{Addresses, Lanes, Run, WAVE, WaveAccess};
 use crate::report::Segment;
 use crate::wide::{Job, widest};
@@ -275,14 +277,11 @@ fn atomic(c: &mut Cx<'_>, u: &Uop) -> Step {
 
 /// The handler of a GLOBAL operation.
 pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
-    let name = op.mnemonic().strip_prefix("global_")?;
-    if name.starts_with("load_lds") {
-        Some(load_lds)
-    } else if name.starts_with("load_") {
-        Some(load)
-    } else if name.starts_with("store_") {
-        Some(store)
-    } else {
-        super::atomic::Rmw::of(op).map(|_| atomic as Handler)
+    match table::memory(op)? {
+        MemoryOp::Global(Mem::LoadLds(_)) => Some(load_lds),
+        MemoryOp::Global(Mem::Load(_)) => Some(load),
+        MemoryOp::Global(Mem::Store(_)) => Some(store),
+        MemoryOp::Global(Mem::Atomic(_)) => Some(atomic),
+        _ => None,
     }
 }

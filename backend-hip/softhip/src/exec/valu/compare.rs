@@ -1,6 +1,6 @@
 //! Compares into a mask.
 //!
-//! The low bits of a compare's opcode say which relations satisfy it: 1 less, 2 equal, 4 greater, 8 unordered.
+//! A relation has one bit per outcome that satisfies it: 1 less, 2 equal, 4 greater, 8 unordered.
 //! Integers are never unordered and have the low three.
 
 use half::f16;
@@ -10,7 +10,8 @@ use crate::exec::core::lanes::test2;
 use crate::exec::core::uop::Uop;
 use crate::exec::core::word::Word;
 use crate::exec::float::Float;
-use crate::isa::Op;
+use crate::isa::table::compare::{Compare, Number, Test};
+use crate::isa::{Op, table};
 
 /// Writes the mask, and EXEC too for `v_cmpx`.
 fn finish(c: &mut Cx<'_>, u: &Uop, holds: u64) -> Step {
@@ -96,52 +97,26 @@ fn class<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
     finish(c, u, holds)
 }
 
-/// The relation bits by name.
-fn relation(name: &str) -> Option<usize> {
-    Some(match name {
-        "f" => 0,
-        "lt" => 1,
-        "eq" => 2,
-        "le" => 3,
-        "gt" => 4,
-        "lg" | "ne" => 5,
-        "ge" => 6,
-        "o" | "t" => 7,
-        "u" => 8,
-        "nge" => 9,
-        "nlg" => 10,
-        "ngt" => 11,
-        "nle" => 12,
-        "neq" => 13,
-        "nlt" => 14,
-        "tru" => 15,
-        _ => return None,
-    })
-}
-
 pub(super) fn handler(op: Op) -> Option<Handler> {
-    let handler: Handler = match op {
-        Op::v_cmp_class_f32 | Op::v_cmpx_class_f32 => class::<f32>,
-        Op::v_cmp_class_f64 | Op::v_cmpx_class_f64 => class::<f64>,
-        Op::v_cmp_class_f16 | Op::v_cmpx_class_f16 => class::<f16>,
-        _ => {
-            let name = op.mnemonic();
-            let rest = name.strip_prefix("v_cmp_").or_else(|| name.strip_prefix("v_cmpx_"))?;
-            let (relation_name, ty) = rest.split_once('_')?;
-            let at = relation(relation_name)?;
-            return match ty {
-                "f16" => partial::<f16>(at),
-                "f32" => partial::<f32>(at),
-                "f64" => partial::<f64>(at),
-                "i16" => ordered::<i16>(at),
-                "u16" => ordered::<u16>(at),
-                "i32" => ordered::<i32>(at),
-                "u32" => ordered::<u32>(at),
-                "i64" => ordered::<i64>(at),
-                "u64" => ordered::<u64>(at),
-                _ => None,
-            };
+    let Compare { test, number, .. } = table::compare(op)?;
+    match (test, number) {
+        (Test::Class, Number::F16) => Some(class::<f16>),
+        (Test::Class, Number::F32) => Some(class::<f32>),
+        (Test::Class, Number::F64) => Some(class::<f64>),
+        (Test::Class, _) => unreachable!("integers have no classes: the table has none"),
+        (Test::Relation(relation), number) => {
+            let relation = usize::from(relation.bits());
+            match number {
+                Number::F16 => partial::<f16>(relation),
+                Number::F32 => partial::<f32>(relation),
+                Number::F64 => partial::<f64>(relation),
+                Number::I16 => ordered::<i16>(relation),
+                Number::U16 => ordered::<u16>(relation),
+                Number::I32 => ordered::<i32>(relation),
+                Number::U32 => ordered::<u32>(relation),
+                Number::I64 => ordered::<i64>(relation),
+                Number::U64 => ordered::<u64>(relation),
+            }
         }
-    };
-    Some(handler)
+    }
 }

@@ -31,13 +31,13 @@ fn decode(code: Code, row: &Row<Mem>, format: Format, mut mods: Buffer) -> Resul
     let acc = flag(second, 23);
     let addressed = mods.offen || mods.idxen;
     let lds_fits = match row.rule {
-        Mem::StoreLds => mods.lds,
-        Mem::LoadOrLds => true,
+        Mem::StoreLds(_) => mods.lds,
+        Mem::LoadOrLds(_) => true,
         _ => !mods.lds,
     };
     code.require(lds_fits, op, "lds")?;
     code.require(!mods.lds || !acc, op, "acc")?;
-    if matches!(row.rule, Mem::Cache | Mem::StoreLds) {
+    if matches!(row.rule, Mem::Cache | Mem::StoreLds(_)) {
         code.require(!addressed && !acc, op, "address or acc")?;
     }
     if row.rule == Mem::Cache {
@@ -57,9 +57,9 @@ fn decode(code: Code, row: &Row<Mem>, format: Format, mut mods: Buffer) -> Resul
         inst.src[1] = operand::vector(code, op, data, row.src[1], acc)?;
     }
     let returns = match row.rule {
-        Mem::Load => true,
-        Mem::LoadOrLds => !mods.lds,
-        Mem::Atomic => mods.cache.sc0,
+        Mem::Load(_) => true,
+        Mem::LoadOrLds(_) => !mods.lds,
+        Mem::Atomic(_) => mods.cache.sc0,
         _ => false,
     };
     if returns {

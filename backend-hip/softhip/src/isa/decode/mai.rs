@@ -22,14 +22,14 @@ pub fn decode(code: Code, row: &Row<Mai>, second: u32) -> Result<Inst, DecodeErr
             let allowed = if read { Allowed::Vector } else { Allowed::Inline };
             inst.src[0] = matrix_source(code, op, fields[0], row.src[0], read, allowed)?;
         }
-        Mai::Mfma | Mai::MfmaF64 | Mai::Smfmac => {
+        Mai::Mfma(_) | Mai::MfmaF64(_) | Mai::Smfmac(_) => {
             inst.dst = operand::vector(code, op, vdst, row.dst, acc_cd)?;
             for (i, acc_bit) in [27, 28].into_iter().enumerate() {
                 let acc = flag(second, acc_bit);
                 inst.src[i] = matrix_source(code, op, fields[i], row.src[i], acc, Allowed::Vector)?;
             }
             let (acc, allowed) = match row.rule {
-                Mai::Smfmac => (false, Allowed::Vector),
+                Mai::Smfmac(_) => (false, Allowed::Vector),
                 _ => (acc_cd, Allowed::VectorInline),
             };
             inst.src[2] = matrix_source(code, op, fields[2], row.src[2], acc, allowed)?;
@@ -38,7 +38,7 @@ pub fn decode(code: Code, row: &Row<Mai>, second: u32) -> Result<Inst, DecodeErr
                 abid: byte(code.first_bits(11, 4)),
                 blgp: byte(bits(second, 29, 3)),
             };
-            code.require(row.rule != Mai::Smfmac || control.blgp == 0, op, "blgp")?;
+            code.require(!matches!(row.rule, Mai::Smfmac(_)) || control.blgp == 0, op, "blgp")?;
             inst.mods = Mods::Mfma(control);
         }
     }

@@ -3,7 +3,6 @@
 use super::operand;
 use super::{Code, DecodeError, bits, byte, flag, half};
 use crate::isa::inst::{Cache, Ds, Flat, Format, Inst, Mods, Operand, scalar};
-use crate::isa::op::Op;
 use crate::isa::table::rule::{self, Mem};
 use crate::isa::table::{self, Ty};
 
@@ -30,9 +29,9 @@ pub fn decode_ds(code: Code) -> Result<Inst, DecodeError> {
     // gfx942 has no global data share: the bit must be set for GWS, clear for permutes, and
     // is ignored elsewhere.
     let gds = flag(code.first, 16);
-    let permute = matches!(op, Op::ds_permute_b32 | Op::ds_bpermute_b32);
+    let permute = row.rule == rule::Ds::Permute;
     code.require(if gws { gds } else { !gds || !permute }, op, "gds")?;
-    code.require(row.rule != rule::Ds::Empty || code.first_bits(0, 17) == 0 && !acc, op, "unused field")?;
+    code.require(row.rule != rule::Ds::Nop || code.first_bits(0, 17) == 0 && !acc, op, "unused field")?;
     inst.mods = Mods::Ds(Ds { offset0: byte(code.first), offset1: byte(code.first >> 8), gds: gws });
     Ok(inst)
 }
@@ -56,7 +55,7 @@ pub fn decode_flat(code: Code) -> Result<Inst, DecodeError> {
     code.require(format != Format::Flat || saddr == 0, op, "saddr")?;
     let sve = flag(code.first, 13);
     code.require(format == Format::Scratch || !sve, op, "sve")?;
-    code.require(row.rule != Mem::LoadLds || !acc, op, "acc")?;
+    code.require(!matches!(row.rule, Mem::LoadLds(_)) || !acc, op, "acc")?;
     let with_saddr = format != Format::Flat && saddr != SADDR_OFF;
     if with_saddr {
         let ty = if format == Format::Global { Ty::S64 } else { Ty::S32 };
@@ -71,7 +70,7 @@ pub fn decode_flat(code: Code) -> Result<Inst, DecodeError> {
     if row.src[1] != Ty::X {
         inst.src[1] = operand::vector(code, op, bits(second, 8, 8), row.src[1], acc)?;
     }
-    if row.dst != Ty::X && (row.rule != Mem::Atomic || cache.sc0) {
+    if row.dst != Ty::X && (!matches!(row.rule, Mem::Atomic(_)) || cache.sc0) {
         inst.dst = operand::vector(code, op, bits(second, 24, 8), row.dst, acc)?;
     }
     let field = code.first_bits(0, 13);

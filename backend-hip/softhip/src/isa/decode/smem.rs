@@ -17,7 +17,7 @@ pub fn decode(code: Code) -> Result<Inst, DecodeError> {
     if matches!(row.rule, Mem::Cache | Mem::Time) {
         code.require(!imm, op, "imm")?;
     }
-    if matches!(row.rule, Mem::Load | Mem::Store | Mem::Atomic | Mem::Time) {
+    if matches!(row.rule, Mem::Load(_) | Mem::Store(_) | Mem::Atomic(_) | Mem::Time) {
         let plain = data < u32::from(scalar::M0) || data == u32::from(scalar::NULL);
         code.require(plain, op, "sdata is m0 or exec")?;
     }
@@ -31,16 +31,16 @@ pub fn decode(code: Code) -> Result<Inst, DecodeError> {
             inst.mods = Mods::Smem(Smem::default());
             return Ok(inst);
         }
-        Mem::Load => inst.dst = operand::scalar(code, op, data, row.dst)?,
-        Mem::Atomic => {
+        Mem::Load(_) => inst.dst = operand::scalar(code, op, data, row.dst)?,
+        Mem::Atomic(_) => {
             inst.src[2] = operand::scalar(code, op, data, row.src[2])?;
             if glc {
                 inst.dst = operand::scalar(code, op, data, row.dst)?;
             }
         }
         Mem::Probe => inst.src[2] = Operand::Literal(data),
-        Mem::Store => inst.src[2] = operand::scalar(code, op, data, row.src[2])?,
-        Mem::Discard | Mem::LoadLds | Mem::LoadOrLds | Mem::StoreLds => {}
+        Mem::Store(_) => inst.src[2] = operand::scalar(code, op, data, row.src[2])?,
+        Mem::Discard | Mem::LoadLds(_) | Mem::LoadOrLds(_) | Mem::StoreLds(_) => {}
     }
     inst.src[0] = operand::scalar(code, op, code.first_bits(0, 6) * 2, row.src[0])?;
     if soe {

@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use super::Line;
 use super::operand::Typed;
 use crate::isa::inst::{Buffer, Cache, Ds, Flat, Format, Mods, Smem};
-use crate::isa::table::rule::{self, Mem};
+use crate::isa::table::rule::{self, DsOffset, Mem};
 use crate::isa::table::{Ty, buffer, ds, smem};
 
 pub fn print(out: &mut Line<'_, '_>) -> fmt::Result {
@@ -24,7 +24,7 @@ fn scalar(out: &mut Line<'_, '_>, mods: Smem) -> fmt::Result {
     match rule {
         Some(Mem::Cache) => return Ok(()),
         Some(Mem::Time) => return out.dst(),
-        Some(Mem::Load) => out.dst()?,
+        Some(Mem::Load(_)) => out.dst()?,
         Some(Mem::Probe) => out.word(Typed { operand: inst.src[2], ty: Ty::B32 })?,
         _ => out.src(2)?,
     }
@@ -48,8 +48,8 @@ fn local(out: &mut Line<'_, '_>, mods: Ds) -> fmt::Result {
     for i in 0..3 {
         out.src(i)?;
     }
-    match rule {
-        Some(rule::Ds::Two) => {
+    match rule.map(rule::Ds::offset) {
+        Some(DsOffset::Two) => {
             if mods.offset0 != 0 {
                 write!(out.f, " offset0:{}", mods.offset0)?;
             }
@@ -57,8 +57,8 @@ fn local(out: &mut Line<'_, '_>, mods: Ds) -> fmt::Result {
                 write!(out.f, " offset1:{}", mods.offset1)?;
             }
         }
-        Some(rule::Ds::Swizzle) if mods.offset() != 0 => write!(out.f, " offset:{}", Swizzle(mods.offset()))?,
-        Some(rule::Ds::Empty) => {}
+        Some(DsOffset::Pattern) if mods.offset() != 0 => write!(out.f, " offset:{}", Swizzle(mods.offset()))?,
+        Some(DsOffset::None) => {}
         _ if mods.offset() != 0 => write!(out.f, " offset:{}", mods.offset())?,
         _ => {}
     }
@@ -98,7 +98,8 @@ fn buffer(out: &mut Line<'_, '_>, mods: Buffer) -> fmt::Result {
     } else {
         out.dst()?;
     }
-    if rule != Some(Mem::StoreLds) {
+    let store_lds = matches!(rule, Some(Mem::StoreLds(_)));
+    if !store_lds {
         let ty = if mods.offen && mods.idxen { Ty::B64 } else { Ty::B32 };
         out.word(Typed { operand: inst.src[0], ty })?;
     }
@@ -112,10 +113,9 @@ fn buffer(out: &mut Line<'_, '_>, mods: Buffer) -> fmt::Result {
     if mods.offset != 0 {
         write!(out.f, " offset:{}", mods.offset)?;
     }
-    let lds_first = rule == Some(Mem::StoreLds);
-    out.flag("lds", mods.lds && lds_first)?;
+    out.flag("lds", mods.lds && store_lds)?;
     cache(out, mods.cache)?;
-    out.flag("lds", mods.lds && !lds_first)
+    out.flag("lds", mods.lds && !store_lds)
 }
 
 fn cache(out: &mut Line<'_, '_>, cache: Cache) -> fmt::Result {

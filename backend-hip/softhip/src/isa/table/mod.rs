@@ -10,9 +10,12 @@
 )]
 
 pub mod buffer;
+pub mod compare;
 pub mod ds;
 pub mod flat;
 pub mod mai;
+pub mod matrix;
+pub mod memory;
 pub mod rule;
 pub mod salu;
 pub mod smem;
@@ -24,6 +27,9 @@ pub mod vopc;
 
 use super::inst::Format;
 use super::op::Op;
+use compare::Compare;
+use matrix::Matrix;
+use memory::MemoryOp;
 
 /// Type of an operand: its width, how a constant in its place is read, and, where the
 /// encoding leaves a choice, which registers may stand there.
@@ -245,6 +251,24 @@ pub fn operand_types(op: Op) -> [Ty; 4] {
     TYPES[op as usize]
 }
 
+/// What a vector compare tests, if the operation is one.
+pub fn compare(op: Op) -> Option<Compare> {
+    vop_rule(op)?.compare
+}
+
+/// What a dense matrix operation multiplies, if the operation is one.
+pub fn dense_matrix(op: Op) -> Option<Matrix> {
+    mai::MAI.iter().find(|row| row.op == op).and_then(|row| match row.rule {
+        rule::Mai::Mfma(matrix) | rule::Mai::MfmaF64(matrix) => Some(matrix),
+        rule::Mai::Smfmac(_) | rule::Mai::AccRead | rule::Mai::AccWrite => None,
+    })
+}
+
+/// What an operation does to memory, if it has to do with it.
+pub fn memory(op: Op) -> Option<MemoryOp> {
+    MEMORY[op as usize]
+}
+
 /// The rule of a vector operation, if it is one.
 pub fn vop_rule(op: Op) -> Option<rule::Vop> {
     VOP_RULES[op as usize].map(|(rule, _)| rule)
@@ -254,6 +278,28 @@ pub fn vop_rule(op: Op) -> Option<rule::Vop> {
 pub fn has_short_form(op: Op) -> bool {
     VOP_RULES[op as usize].is_some_and(|(_, short)| short)
 }
+
+static MEMORY: [Option<MemoryOp>; Op::ALL.len()] = {
+    /// One entry per row of a table, with the rule in `$space`.
+    macro_rules! fill {
+        ($operations:ident, $rows:expr, $space:path) => {
+            let mut i = 0;
+            while i < $rows.len() {
+                $operations[$rows[i].op as usize] = Some($space($rows[i].rule));
+                i += 1;
+            }
+        };
+    }
+    let mut operations = [None; Op::ALL.len()];
+    fill!(operations, smem::SMEM, MemoryOp::Scalar);
+    fill!(operations, ds::DS, MemoryOp::Local);
+    fill!(operations, flat::FLAT, MemoryOp::Flat);
+    fill!(operations, flat::GLOBAL, MemoryOp::Global);
+    fill!(operations, flat::SCRATCH, MemoryOp::Scratch);
+    fill!(operations, buffer::MUBUF, MemoryOp::Buffer);
+    fill!(operations, buffer::MTBUF, MemoryOp::TypedBuffer);
+    operations
+};
 
 static VOP_RULES: [Option<(rule::Vop, bool)>; Op::ALL.len()] = {
     const fn fill(

@@ -1,4 +1,8 @@
-//! What an encoding may carry besides its operands, per family.
+//! What an operation does, and what its encoding may carry besides its operands, per family.
+
+use super::compare::Compare;
+use super::matrix::Matrix;
+use super::memory::{Atomic, Data, Width};
 
 /// Scalar ALU and program control: the meaning of the 16-bit immediate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,21 +38,21 @@ pub mod salu {
     pub(in super::super) const ENDPGM: Salu = Salu::Endpgm;
 }
 
-/// Global, scalar and buffer memory: which way the data goes.
+/// Global, scalar and buffer memory: which way the data go, and how they change on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mem {
     /// Memory to registers.
-    Load,
+    Load(Data),
     /// Registers to memory.
-    Store,
+    Store(Data),
     /// Read-modify-write; the old value is returned when `sc0` (SMEM: `glc`) is set.
-    Atomic,
+    Atomic(Atomic),
     /// Memory to registers, or to LDS where the instruction's `lds` bit is set.
-    LoadOrLds,
+    LoadOrLds(Data),
     /// Memory to LDS.
-    LoadLds,
+    LoadLds(Width),
     /// LDS to memory.
-    StoreLds,
+    StoreLds(Width),
     /// Cache maintenance: no operands.
     Cache,
     /// A clock: destination only.
@@ -62,52 +66,160 @@ pub enum Mem {
 /// The names the memory tables use.
 pub mod mem {
     use super::Mem;
-    pub(in super::super) const LOAD: Mem = Mem::Load;
-    pub(in super::super) const STORE: Mem = Mem::Store;
-    pub(in super::super) const ATOMIC: Mem = Mem::Atomic;
-    pub(in super::super) const LOAD_OR_LDS: Mem = Mem::LoadOrLds;
-    pub(in super::super) const LDS: Mem = Mem::LoadLds;
-    pub(in super::super) const STORE_LDS: Mem = Mem::StoreLds;
+    use crate::isa::table::memory::{Atomic, Component, Data, Rmw, Width};
     pub(in super::super) const CACHE: Mem = Mem::Cache;
     pub(in super::super) const TIME: Mem = Mem::Time;
     pub(in super::super) const PROBE: Mem = Mem::Probe;
     pub(in super::super) const DISCARD: Mem = Mem::Discard;
+    pub(in super::super) const fn load(width: Width) -> Mem {
+        Mem::Load(Data::Untyped(width))
+    }
+    pub(in super::super) const fn store(width: Width) -> Mem {
+        Mem::Store(Data::Untyped(width))
+    }
+    pub(in super::super) const fn load_or_lds(width: Width) -> Mem {
+        Mem::LoadOrLds(Data::Untyped(width))
+    }
+    pub(in super::super) const fn load_lds(width: Width) -> Mem {
+        Mem::LoadLds(width)
+    }
+    pub(in super::super) const fn store_lds(width: Width) -> Mem {
+        Mem::StoreLds(width)
+    }
+    pub(in super::super) const fn load_format(components: u8, component: Component) -> Mem {
+        Mem::Load(Data::Formatted { components, component })
+    }
+    pub(in super::super) const fn store_format(components: u8, component: Component) -> Mem {
+        Mem::Store(Data::Formatted { components, component })
+    }
+    pub(in super::super) const fn load_format_or_lds(components: u8, component: Component) -> Mem {
+        Mem::LoadOrLds(Data::Formatted { components, component })
+    }
+    pub(in super::super) const fn atomic32(rmw: Rmw) -> Mem {
+        Mem::Atomic(Atomic { rmw, bytes: 4 })
+    }
+    pub(in super::super) const fn atomic64(rmw: Rmw) -> Mem {
+        Mem::Atomic(Atomic { rmw, bytes: 8 })
+    }
 }
 
-/// Local data share: the meaning of the offset fields.
+/// Local data share: what an operation does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ds {
+    /// LDS to registers.
+    Load(Width),
+    /// Registers to LDS.
+    Store(Width),
+    /// Read-modify-write.
+    Atomic(Atomic),
+    /// Two elements to registers. Each 8-bit offset counts steps of `stride` elements.
+    Load2 {
+        /// Bytes of an element.
+        bytes: u32,
+        /// Elements per step: 1 or 64.
+        stride: u32,
+    },
+    /// Two elements from registers, at the addresses of [`Load2`](Self::Load2).
+    Store2 {
+        /// Bytes of an element.
+        bytes: u32,
+        /// Elements per step: 1 or 64.
+        stride: u32,
+    },
+    /// Two exchanges, at the addresses of [`Load2`](Self::Load2).
+    Exchange2 {
+        /// Bytes of an element.
+        bytes: u32,
+        /// Elements per step: 1 or 64.
+        stride: u32,
+    },
+    /// A dword at M0 + the thread's number, to a register.
+    LoadThread,
+    /// A register to the dword at M0 + the thread's number.
+    StoreThread,
+    /// Exchanges the two halves of a value where their top bits ask for it.
+    ConditionalExchange,
+    /// Takes from, or adds to, a counter as many as there are active lanes.
+    Count,
+    /// Exchanges data between lanes; LDS is not touched.
+    Permute,
+    /// As [`Permute`](Self::Permute), with a pattern in the offset field.
+    Swizzle,
+    /// Global wave sync: `gds` set.
+    Gws,
+    /// Nothing; neither offset nor `gds`.
+    Nop,
+}
+
+/// The meaning of the offset fields of a DS instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DsOffset {
     /// One 16-bit byte offset.
-    Plain,
-    /// Two 8-bit element offsets.
+    One,
+    /// Two 8-bit offsets in steps.
     Two,
     /// A swizzle pattern.
-    Swizzle,
-    /// Global wave sync: one offset, `gds` set.
-    Gws,
-    /// Neither offset nor `gds`.
-    Empty,
+    Pattern,
+    /// None: the field is zero.
+    None,
+}
+
+impl Ds {
+    /// The meaning of the offset fields.
+    pub const fn offset(self) -> DsOffset {
+        match self {
+            Self::Load2 { .. } | Self::Store2 { .. } | Self::Exchange2 { .. } => DsOffset::Two,
+            Self::Swizzle => DsOffset::Pattern,
+            Self::Nop => DsOffset::None,
+            _ => DsOffset::One,
+        }
+    }
 }
 
 /// The names the DS table uses.
 pub mod ds {
     use super::Ds;
-    pub(in super::super) const PLAIN: Ds = Ds::Plain;
-    pub(in super::super) const TWO: Ds = Ds::Two;
+    use crate::isa::table::memory::{Atomic, Rmw, Width};
+    pub(in super::super) const LOAD_THREAD: Ds = Ds::LoadThread;
+    pub(in super::super) const STORE_THREAD: Ds = Ds::StoreThread;
+    pub(in super::super) const CONDITIONAL_EXCHANGE: Ds = Ds::ConditionalExchange;
+    pub(in super::super) const COUNT: Ds = Ds::Count;
+    pub(in super::super) const PERMUTE: Ds = Ds::Permute;
     pub(in super::super) const SWIZZLE: Ds = Ds::Swizzle;
     pub(in super::super) const GWS: Ds = Ds::Gws;
-    pub(in super::super) const EMPTY: Ds = Ds::Empty;
+    pub(in super::super) const NOP: Ds = Ds::Nop;
+    pub(in super::super) const fn load(width: Width) -> Ds {
+        Ds::Load(width)
+    }
+    pub(in super::super) const fn store(width: Width) -> Ds {
+        Ds::Store(width)
+    }
+    pub(in super::super) const fn load2(bytes: u32, stride: u32) -> Ds {
+        Ds::Load2 { bytes, stride }
+    }
+    pub(in super::super) const fn store2(bytes: u32, stride: u32) -> Ds {
+        Ds::Store2 { bytes, stride }
+    }
+    pub(in super::super) const fn exchange2(bytes: u32, stride: u32) -> Ds {
+        Ds::Exchange2 { bytes, stride }
+    }
+    pub(in super::super) const fn atomic32(rmw: Rmw) -> Ds {
+        Ds::Atomic(Atomic { rmw, bytes: 4 })
+    }
+    pub(in super::super) const fn atomic64(rmw: Rmw) -> Ds {
+        Ds::Atomic(Atomic { rmw, bytes: 8 })
+    }
 }
 
 /// Matrix operations: what the control fields mean.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mai {
     /// Dense: `cbsz`, `abid`, `blgp`.
-    Mfma,
+    Mfma(Matrix),
     /// Dense f64: `blgp` negates.
-    MfmaF64,
+    MfmaF64(Matrix),
     /// Sparse: `cbsz`, `abid`; `dst` is also the accumulator and `src[2]` the index.
-    Smfmac,
+    Smfmac(Matrix),
     /// Accumulator to vector register.
     AccRead,
     /// Vector register or constant to accumulator.
@@ -117,11 +229,19 @@ pub enum Mai {
 /// The names the MAI table uses.
 pub mod mai {
     use super::Mai;
-    pub(in super::super) const MFMA: Mai = Mai::Mfma;
-    pub(in super::super) const MFMA_F64: Mai = Mai::MfmaF64;
-    pub(in super::super) const SMFMAC: Mai = Mai::Smfmac;
+    use crate::isa::table::matrix::{Element, Matrix};
     pub(in super::super) const ACC_READ: Mai = Mai::AccRead;
     pub(in super::super) const ACC_WRITE: Mai = Mai::AccWrite;
+    /// `blocks` products of `m × k` by `k × m`.
+    pub(in super::super) const fn mfma([m, k, blocks]: [usize; 3], a: Element, b: Element) -> Mai {
+        Mai::Mfma(Matrix { m, k, blocks, a, b })
+    }
+    pub(in super::super) const fn mfma_f64([m, k, blocks]: [usize; 3]) -> Mai {
+        Mai::MfmaF64(Matrix { m, k, blocks, a: Element::F64, b: Element::F64 })
+    }
+    pub(in super::super) const fn smfmac([m, k]: [usize; 2], a: Element, b: Element) -> Mai {
+        Mai::Smfmac(Matrix { m, k, blocks: 1, a, b })
+    }
 }
 
 /// What the `abs` and `neg` bits of one source mean.
@@ -170,6 +290,8 @@ pub struct Vop {
     pub sdwa: bool,
     /// The DPP form exists.
     pub dpp: bool,
+    /// What a compare tests.
+    pub compare: Option<Compare>,
 }
 
 /// The names the vector tables use.
@@ -178,7 +300,7 @@ pub mod vop {
     use SrcMods::{Float, Ignored, Int, None as No};
 
     const fn short_forms(src: [SrcMods; 3], clamp: bool, omod: bool) -> Vop {
-        Vop { src, clamp, omod, op_sel: OpSel::Ignored, vop3: true, sdwa: true, dpp: true }
+        Vop { src, clamp, omod, op_sel: OpSel::Ignored, vop3: true, sdwa: true, dpp: true, compare: None }
     }
     const fn op_sel(src: [SrcMods; 3], clamp: bool, omod: bool, op_sel: OpSel) -> Vop {
         Vop { op_sel, ..short_forms(src, clamp, omod) }

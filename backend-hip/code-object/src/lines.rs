@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use gimli::{DebugLine, DebugLineOffset, DebugLineStr, DebugStr, EndianSlice, LittleEndian};
 use object::{Object as _, ObjectSection as _};
 
-use super::Elf;
+use crate::Elf;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -42,7 +42,7 @@ struct Row {
 impl LineTable {
     /// Reads what line tables there are. Debug data that cannot be read is as good as none:
     /// the code runs the same without it.
-    pub(super) fn read(elf: &Elf<'_>) -> Self {
+    pub(crate) fn read(elf: &Elf<'_>) -> Self {
         let section = |name| elf.section_by_name(name).and_then(|section| section.data().ok()).unwrap_or(&[]);
         let mut table = Self::default();
         let line = section(".debug_line");

@@ -4,6 +4,8 @@
 //! [`ObjectError`]. What it returns is checked: every kernel's code and descriptor
 //! lie in loaded segments, and its descriptor and metadata agree.
 
+#![forbid(unsafe_code)]
+
 mod descriptor;
 mod error;
 mod image;

@@ -1,6 +1,6 @@
 //! Why a file is not a code object this device can run.
 
-use super::target::Target;
+use crate::target::Target;
 
 /// Why a file is not a code object this device can run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

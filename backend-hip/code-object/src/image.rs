@@ -5,7 +5,7 @@ use std::ops::Range;
 use object::read::elf::{ProgramHeader as _, Rela as _};
 use object::{Endianness, elf};
 
-use super::{Elf, ObjectError};
+use crate::{Elf, ObjectError};
 
 /// Images larger than this are refused: no kernel module comes near, and a hostile file
 /// must not make us allocate what it claims.
@@ -51,7 +51,7 @@ pub struct Image {
 }
 
 impl Image {
-    pub(super) fn read(elf: &Elf<'_>) -> Result<Self, ObjectError> {
+    pub(crate) fn read(elf: &Elf<'_>) -> Result<Self, ObjectError> {
         let endian = elf.endian();
         let mut segments = Vec::new();
         let mut total = 0u64;

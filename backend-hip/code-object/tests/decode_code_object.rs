@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-use softhip::object::{ArgumentKind, CodeObject, Descriptor, ObjectError, UserSgpr};
+use code_object::{ArgumentKind, CodeObject, Descriptor, ObjectError, UserSgpr};
 
 fn read(name: &str) -> Vec<u8> {
-    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/objects").join(name)).unwrap()
+    std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../softhip/tests/objects").join(name)).unwrap()
 }
 
 fn parse(name: &str) -> CodeObject {

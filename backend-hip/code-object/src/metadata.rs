@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use rmpv::Value;
 
-use super::{Kernel, ObjectError, Placement};
+use crate::{Kernel, ObjectError, Placement};
 
 /// One kernel argument.
 #[derive(Clone, Debug, PartialEq, Eq)]
