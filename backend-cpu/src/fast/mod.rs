@@ -20,34 +20,35 @@ mod copy;
 mod dequantize;
 mod embed;
 mod exp;
+mod f32_panel;
 mod fill;
+mod float16;
 mod gelu_mul;
-mod hand;
 mod kv_write;
 mod matmul;
 mod mul;
-mod peaks;
 mod pool;
+mod prefetch;
 mod quantize;
 mod rms_norm;
+mod roofline;
 mod rope;
+mod rope_table;
 mod rows;
 mod scale;
 mod silu_mul;
 mod simd;
-mod sixteen;
 mod softmax;
 mod sums;
 mod threads;
-mod trail;
-mod turns;
+mod work_stealing;
 
 use kernels::{DType, Depth, DeviceError, Float, Numerics, Op, OpForm, Stem, Support, Valid, Weights};
 
 use crate::HostBuffer;
 use crate::host::{Compute, Host};
 
-pub use peaks::Peaks;
+pub use roofline::Peaks;
 pub use threads::{Activations, Threads};
 
 /// The fast backend, `cpu` on the command line.

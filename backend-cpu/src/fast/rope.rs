@@ -5,8 +5,8 @@ use std::f64::consts::TAU;
 use kernels::ops::Rope;
 use kernels::ops::rope::{Pairing, Scaling};
 
+use super::rope_table::{Key, Turn};
 use super::rows::Rows;
-use super::turns::{Key, Turn};
 use super::{Threads, round};
 use crate::HostBuffer;
 
