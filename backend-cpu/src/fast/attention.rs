@@ -17,9 +17,9 @@ use kernels::ops::Attention;
 use kernels::{DType, Depth, Numerics, OpForm};
 
 use super::blocks::decode_by_vectors;
+use super::f32_panel::{self, AT_A_TIME, Sixteen};
 use super::rows::{Rows, Spaced, floats_mut, rows_mut};
 use super::simd::{Kernel, LINE, Simd, prefetch};
-use super::sixteen::{self, AT_A_TIME, Sixteen};
 use super::{F32, Threads};
 use crate::HostBuffer;
 use scores::{score_block, score_sixteens, side_by_side, weigh};
@@ -141,7 +141,7 @@ struct Scratch {
     /// Keys or values of a block of slots, `[slots, width]`.
     block: Vec<f32>,
     /// Keys of a block.
-    sixteens: [Sixteen; BLOCK / sixteen::ROWS],
+    sixteens: [Sixteen; BLOCK / f32_panel::ROWS],
     /// Scores and then weights, `[queries, slots]`.
     scores: Vec<f32>,
     /// Sums of weighted values, `[queries, width]`.
@@ -259,7 +259,7 @@ fn decode<S: Simd>(
 
 /// Floats of a row with its padding.
 const fn padded_width(head_dim: usize) -> usize {
-    head_dim.next_multiple_of(sixteen::ROWS)
+    head_dim.next_multiple_of(f32_panel::ROWS)
 }
 
 /// How the op is computed.

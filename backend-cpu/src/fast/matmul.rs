@@ -9,32 +9,32 @@
 //!   after run (`run::add_run`). Few rows take the packed codes (`single`); for many rows a `panel` of weights is unpacked first and
 //!   passed over in `tile`s.
 
-mod activations;
+mod activation_cache;
+mod block32;
+mod code_panel;
+mod column_tiles;
 mod float;
 mod format;
-mod integer;
-mod k;
-mod panel;
-mod pieces;
-mod plain;
-mod run;
-mod shelf;
-mod single;
-mod tile;
+mod gemv;
+mod group;
+mod int8;
+mod micro_kernel;
+mod quantized_activations;
+mod super_block;
 
 use kernels::ops::Matmul;
 use kernels::{DType, Depth, Float, Numerics, OpForm, Weights};
 
+use super::prefetch::{self, Reach, Way};
 use super::rows::{Rows, floats_mut, rows_mut};
 use super::simd::Rows16;
 use super::threads::Activations;
-use super::trail::{self, Reach, Way};
 use super::{F32, Threads};
 use crate::HostBuffer;
 
-pub use activations::{BLOCK, Block};
-use pieces::{Columns, Piece, share};
-use shelf::Shelf;
+use activation_cache::Shelf;
+use column_tiles::{Columns, Piece, share};
+pub use quantized_activations::{BLOCK, Block};
 
 /// Pieces per thread: so many that no thread waits long for the last.
 const PIECES_PER_THREAD: usize = 8;
@@ -117,19 +117,19 @@ impl<'a> Product<'a> {
             DType::F16 => float::stored::<float::Half, 16>(self),
             DType::BF16 => float::stored::<float::BrainHalf, 16>(self),
             _ if self.threads.activations() == Activations::Exact => float::decoded(self),
-            DType::Q4_0 => integer::packed::<plain::Q4_0, 18, 1>(self, shelf),
-            DType::Q4_1 => integer::packed::<plain::Q4_1, 20, 1>(self, shelf),
-            DType::Q5_0 => integer::packed::<plain::Q5_0, 22, 1>(self, shelf),
-            DType::Q5_1 => integer::packed::<plain::Q5_1, 24, 1>(self, shelf),
-            DType::Q8_0 => integer::packed::<plain::Q8_0, 34, 1>(self, shelf),
-            DType::Q2K => integer::packed::<k::Q2K, 84, 8>(self, shelf),
-            DType::Q3K => integer::packed::<k::Q3K, 110, 8>(self, shelf),
-            DType::Q4K => integer::packed::<k::Q4K, 144, 8>(self, shelf),
-            DType::Q5K => integer::packed::<k::Q5K, 176, 8>(self, shelf),
-            DType::Q6K => integer::packed::<k::Q6K, 210, 8>(self, shelf),
-            DType::Iq4Nl => integer::packed::<plain::Iq4Nl, 18, 1>(self, shelf),
-            DType::Iq4Xs => integer::packed::<k::Iq4Xs, 136, 8>(self, shelf),
-            DType::Mxfp4 => integer::packed::<plain::Mxfp4, 17, 1>(self, shelf),
+            DType::Q4_0 => int8::packed::<block32::Q4_0, 18, 1>(self, shelf),
+            DType::Q4_1 => int8::packed::<block32::Q4_1, 20, 1>(self, shelf),
+            DType::Q5_0 => int8::packed::<block32::Q5_0, 22, 1>(self, shelf),
+            DType::Q5_1 => int8::packed::<block32::Q5_1, 24, 1>(self, shelf),
+            DType::Q8_0 => int8::packed::<block32::Q8_0, 34, 1>(self, shelf),
+            DType::Q2K => int8::packed::<super_block::Q2K, 84, 8>(self, shelf),
+            DType::Q3K => int8::packed::<super_block::Q3K, 110, 8>(self, shelf),
+            DType::Q4K => int8::packed::<super_block::Q4K, 144, 8>(self, shelf),
+            DType::Q5K => int8::packed::<super_block::Q5K, 176, 8>(self, shelf),
+            DType::Q6K => int8::packed::<super_block::Q6K, 210, 8>(self, shelf),
+            DType::Iq4Nl => int8::packed::<block32::Iq4Nl, 18, 1>(self, shelf),
+            DType::Iq4Xs => int8::packed::<super_block::Iq4Xs, 136, 8>(self, shelf),
+            DType::Mxfp4 => int8::packed::<block32::Mxfp4, 17, 1>(self, shelf),
             // Validation lets no indices come here.
             DType::U32 => Plan { unit: 1, fill: Box::new(|_| {}) },
         }
@@ -155,7 +155,7 @@ impl<'a> Product<'a> {
         let columns = piece.tile.first().map_or(0, |part| part.len());
         let small = self.weight.bytes(piece.first).len() < self.k;
         let reach = if small { Reach::SHORT } else { Reach::LONG };
-        trail::enter(self.weight.stretch(piece.first..piece.first + columns), piece.last, reach)
+        prefetch::enter(self.weight.stretch(piece.first..piece.first + columns), piece.last, reach)
     }
 
     /// The sixteen rows of weights from column `first` of the output on: where they lie, or in `padded`, with zeros after the last,

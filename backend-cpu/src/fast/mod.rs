@@ -13,23 +13,24 @@
 
 mod blocks;
 mod exp;
-mod hand;
-mod peaks;
+mod f32_panel;
+mod float16;
 mod pool;
+mod prefetch;
+mod roofline;
+mod rope_table;
 mod rows;
 mod simd;
-mod sixteen;
 mod sums;
 mod threads;
-mod trail;
-mod turns;
+mod work_stealing;
 
 use kernels::{Depth, DeviceError, Float, Numerics, Op, OpForm, Stem, Support, Valid};
 
 use crate::HostBuffer;
 use crate::host::{Compute, Host};
 
-pub use peaks::Peaks;
+pub use roofline::Peaks;
 pub use threads::{Activations, Threads};
 
 /// The fast backend, `cpu` on the command line.

@@ -1,63 +1,85 @@
-//! Threads that wait for work by looking for it, so that waking them costs less than a microsecond.
+//! A thread pool for jobs of a few microseconds.
 //!
-//! A token of a small model takes a few milliseconds and some 250 ops. A pool whose threads sleep between ops would spend more
-//! time on waking them than they work. Here a thread looks for the next job for a while before it sleeps.
+//! A token of a small model takes a few milliseconds and some 250 ops. A pool whose threads sleep between ops would spend more time
+//! waking them than they work. Here a worker spins for a while before it parks, and a spinning worker starts in less than a
+//! microsecond.
 //!
-//! A job is done by those threads that come while it is open. So a thread that the system has put aside, on a machine with
-//! more to do, does not keep the others waiting.
+//! # Protocol
+//!
+//! 1. A caller takes the `caller` lock. If another caller holds it, the new caller does its job alone.
+//! 2. The caller publishes the job: under the `job` lock it fills the slot and increments `epoch`. Then it unparks parked workers.
+//! 3. A worker that sees a new epoch takes the `job` lock. If the slot is still filled, the worker adds itself to `active` before it
+//!    releases the lock, and runs the job. A worker that comes late finds an empty slot and waits on, so a thread that the system has
+//!    descheduled delays nobody.
+//! 4. The caller runs its part, empties the slot under the `job` lock, and spins until `active` is 0. From here on no worker has the
+//!    job. It collects the first panic of the workers, and only then releases the `caller` lock.
+//!
+//! `cfg(loom)` replaces atomics, locks and threads by those of loom, which runs every interleaving of the tests in `pool/model.rs`:
+//!
+//! ```text
+//! RUSTFLAGS="--cfg loom" cargo test --release -p assay-backend-cpu --lib pool::model
+//! ```
 #![expect(
     unsafe_code,
     reason = "a job borrows from the caller, who waits until all threads are done with it"
 )]
 
+#[cfg(all(test, loom))]
+mod model;
+mod sync;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use std::any::Any;
 use std::fmt;
-use std::hint::spin_loop;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread::{self, JoinHandle, Thread};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{PoisonError, TryLockError};
 
-/// Looks for a job before a thread sleeps: some hundred microseconds.
-const LOOKS: usize = 1 << 13;
+use sync::{
+    Arc, AtomicBool, AtomicU64, AtomicUsize, Builder, JoinHandle, Mutex, MutexGuard, Ordering,
+    SPINS_BEFORE_PARK, SPINS_BEFORE_YIELD, fence, park, spin_loop, yield_now,
+};
 
-/// Looks before a thread that waits lets others run.
-const LOOKS_BEFORE_YIELD: usize = 1 << 10;
-
-/// Number that no job has: the threads should end.
+/// Epoch that no job has: the workers should end.
 const ENDED: u64 = u64::MAX;
 
-/// What is to be done, given the number of the thread: 0 for the caller's.
+/// What is to be done, given the index of the thread: 0 for the caller's.
 type Job = &'static (dyn Fn(usize) + Sync);
 
-/// What the caller and the threads share.
+/// What a panic was raised with.
+type Payload = Box<dyn Any + Send>;
+
+/// What the caller and the workers share.
 struct Shared {
-    current: Current,
-    /// Whether each thread sleeps, or is about to.
-    asleep: Vec<AtomicBool>,
-    /// What a thread does between two looks for a job: something short.
-    meanwhile: fn(),
+    slot: JobSlot,
+    /// For each worker, true while it is parked or about to park.
+    parked: Vec<AtomicBool>,
+    /// What a worker does between two looks at the epoch. Must be short.
+    idle: fn(),
+    /// The first panic of a worker in the current job.
+    panic: Mutex<Option<Payload>>,
 }
 
-/// The current job. All of it in one line of memory, for it goes from processor to processor.
+/// The current job. All of it fits in one cache line, because the line moves from core to core.
 #[derive(Default)]
 #[repr(align(64))]
-struct Current {
+struct JobSlot {
     /// Number of the current job; 0 before the first, [`ENDED`] after the last.
-    number: AtomicU64,
-    /// The current job while it is open.
+    epoch: AtomicU64,
+    /// The current job while workers may join it.
     job: Mutex<Option<Job>>,
-    /// Threads that are at the current job. It grows only under the lock of `job`, and only while that is open.
-    working: AtomicUsize,
-    /// Set where the current job panicked in one of the threads.
+    /// Workers that run the current job. It grows only under the lock of `job`, and only while that is filled.
+    active: AtomicUsize,
+    /// True if `Shared::panic` holds a panic of the current job.
     panicked: AtomicBool,
 }
 
 /// Threads that do one job at a time together with their caller.
 pub struct Pool {
     shared: Arc<Shared>,
-    threads: Vec<JoinHandle<()>>,
+    workers: Vec<JoinHandle<()>>,
     /// Held by the caller whose job is being done.
-    turn: Mutex<()>,
+    caller: Mutex<()>,
 }
 
 impl fmt::Debug for Pool {
@@ -67,65 +89,74 @@ impl fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// A pool in which `count` threads work, one of them the caller's, and do `meanwhile` between two looks for a job. `None` where
-    /// the system does not grant them.
-    pub fn new(count: usize, meanwhile: fn()) -> Option<Self> {
-        let helpers = count.saturating_sub(1);
+    /// A pool of `count` threads, the caller's among them. Workers call `idle` while they spin. `None` if the system does not grant
+    /// the threads.
+    pub fn new(count: usize, idle: fn()) -> Option<Self> {
+        let workers = count.saturating_sub(1);
         let shared = Arc::new(Shared {
-            current: Current::default(),
-            asleep: (0..helpers).map(|_| AtomicBool::new(false)).collect(),
-            meanwhile,
+            slot: JobSlot::default(),
+            parked: (0..workers).map(|_| AtomicBool::new(false)).collect(),
+            idle,
+            panic: Mutex::new(None),
         });
-        let mut pool = Pool { shared, threads: Vec::with_capacity(helpers), turn: Mutex::new(()) };
-        for index in 0..helpers {
+        let mut pool = Pool { shared, workers: Vec::with_capacity(workers), caller: Mutex::new(()) };
+        for worker in 0..workers {
             let shared = Arc::clone(&pool.shared);
-            let thread = thread::Builder::new().name(format!("assay-cpu-{}", index + 1));
-            pool.threads.push(thread.spawn(move || shared.serve(index)).ok()?);
+            let thread = Builder::new().name(format!("assay-cpu-{}", worker + 1));
+            pool.workers.push(thread.spawn(move || shared.work(worker)).ok()?);
         }
         Some(pool)
     }
 
-    /// Threads that work.
+    /// Threads of the pool, the caller's among them.
     pub fn count(&self) -> usize {
-        self.threads.len() + 1
+        self.workers.len() + 1
     }
 
-    /// Does `job` on the caller's thread and on every other that comes before the caller is done, and returns when all are
-    /// done. Where the threads have another job, the caller's thread does it alone.
+    /// Runs `job` on the caller's thread and on every worker that joins before the caller's part is done. Returns when all are done.
+    /// While the workers have another job, the caller's thread does this one alone.
+    ///
+    /// # Panics
+    ///
+    /// If `job` panics on any thread: with the caller's own panic, or else with the first one of a worker.
     pub fn run(&self, job: &(dyn Fn(usize) + Sync)) {
-        let turn = match self.turn.try_lock() {
-            Ok(turn) => turn,
-            // A job that panicked has left nothing behind.
-            Err(TryLockError::Poisoned(turn)) => turn.into_inner(),
+        let caller = match self.caller.try_lock() {
+            Ok(caller) => caller,
+            // The lock guards no data, and a job that panicked was closed while it was held.
+            Err(TryLockError::Poisoned(caller)) => caller.into_inner(),
             Err(TryLockError::WouldBlock) => return job(0),
         };
-        // SAFETY: the lifetime is extended for the threads. A thread has the job from `begin` until it is counted out of
-        // `working`; `Underway::drop` closes the job, so that nobody begins it any more, and waits until nobody is at it. That
-        // drop runs before this function returns or unwinds, while `job` is still borrowed.
+        // SAFETY: only the lifetime changes. A worker has the job from `join` until it subtracts itself from `active`.
+        // `OpenJob::close` empties the slot, so that no worker joins any more, and waits until `active` is 0. It is called below,
+        // or by the drop of `open` if `job` unwinds: in both cases while `job` is still borrowed.
         let lasting = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), Job>(job) };
-        let underway = self.publish(lasting, turn);
+        let mut open = self.publish(lasting, caller);
         job(0);
-        drop(underway);
-        assert!(!self.shared.current.panicked.load(Ordering::Relaxed), "a thread of the pool panicked");
-    }
-
-    fn publish<'a>(&'a self, job: Job, turn: MutexGuard<'a, ()>) -> Underway<'a> {
-        let shared = &*self.shared;
-        let mut open = lock(&shared.current.job);
-        *open = Some(job);
-        shared.current.panicked.store(false, Ordering::Relaxed);
-        // Sequentially consistent, as are the accesses to `asleep`: either the thread sees the new number before it
-        // sleeps, or this sees that it sleeps.
-        shared.current.number.fetch_add(1, Ordering::SeqCst);
+        let panic = open.close();
         drop(open);
-        self.wake();
-        Underway { shared, _turn: turn }
+        if let Some(payload) = panic {
+            resume_unwind(payload);
+        }
     }
 
-    fn wake(&self) {
-        for (asleep, thread) in self.shared.asleep.iter().zip(&self.threads) {
-            if asleep.load(Ordering::SeqCst) {
-                Thread::unpark(thread.thread());
+    fn publish<'a>(&'a self, job: Job, caller: MutexGuard<'a, ()>) -> OpenJob<'a> {
+        let shared = &*self.shared;
+        let mut slot = lock(&shared.slot.job);
+        *slot = Some(job);
+        shared.slot.epoch.fetch_add(1, Ordering::Release);
+        drop(slot);
+        self.unpark();
+        OpenJob { shared, closed: false, _caller: caller }
+    }
+
+    /// Unparks the workers that might not have seen the current epoch.
+    fn unpark(&self) {
+        // Pairs with the fence in `wait_for_epoch_after`: either the worker sees the new epoch before it parks, or this sees
+        // that it parks.
+        fence(Ordering::SeqCst);
+        for (parked, worker) in self.shared.parked.iter().zip(&self.workers) {
+            if parked.load(Ordering::Relaxed) {
+                worker.thread().unpark();
             }
         }
     }
@@ -133,176 +164,125 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
-        self.shared.current.number.store(ENDED, Ordering::SeqCst);
-        self.wake();
-        for thread in self.threads.drain(..) {
-            // A thread catches the panics of jobs, so it has none of its own to tell.
-            let _ = thread.join();
+        self.shared.slot.epoch.store(ENDED, Ordering::Release);
+        self.unpark();
+        for worker in self.workers.drain(..) {
+            // A worker catches the panics of jobs, so it has none of its own to report.
+            let _ = worker.join();
         }
     }
 }
 
-/// A job that is open. Its end closes it and waits for the threads that are at it.
-struct Underway<'a> {
+/// A job that workers may join. Dropping it closes it.
+struct OpenJob<'a> {
     shared: &'a Shared,
-    _turn: MutexGuard<'a, ()>,
+    closed: bool,
+    /// Released last: until then no other job can replace this one's panic.
+    _caller: MutexGuard<'a, ()>,
 }
 
-impl Drop for Underway<'_> {
+impl OpenJob<'_> {
+    /// Empties the slot, waits for the workers that have joined, and returns the first panic among them.
+    fn close(&mut self) -> Option<Payload> {
+        let slot = &self.shared.slot;
+        *lock(&slot.job) = None;
+        let mut spins = 0;
+        while slot.active.load(Ordering::Acquire) > 0 {
+            back_off(&mut spins);
+        }
+        self.closed = true;
+        if !slot.panicked.load(Ordering::Relaxed) {
+            return None;
+        }
+        slot.panicked.store(false, Ordering::Relaxed);
+        lock(&self.shared.panic).take()
+    }
+}
+
+impl Drop for OpenJob<'_> {
     fn drop(&mut self) {
-        *lock(&self.shared.current.job) = None;
-        let mut looks = 0;
-        while self.shared.current.working.load(Ordering::Acquire) > 0 {
-            look_again(&mut looks);
+        if !self.closed {
+            // The caller unwinds with its own panic. Dropping a second payload could panic again and abort the process.
+            std::mem::forget(self.close());
         }
     }
 }
 
 impl Shared {
-    /// The life of thread `index`.
-    fn serve(&self, index: usize) {
-        let mut done = 0;
+    /// The life of a worker.
+    fn work(&self, worker: usize) {
+        let mut seen = 0;
         loop {
-            self.wait_for_another(index, done);
-            let (number, job) = self.begin();
-            if number == ENDED {
+            self.wait_for_epoch_after(seen, worker);
+            let (epoch, job) = self.join();
+            if epoch == ENDED {
                 return;
             }
-            done = number;
+            seen = epoch;
             if let Some(job) = job {
-                if catch_unwind(AssertUnwindSafe(|| job(index + 1))).is_err() {
-                    self.current.panicked.store(true, Ordering::Relaxed);
+                if let Err(payload) = catch_unwind(AssertUnwindSafe(|| job(worker + 1))) {
+                    self.record_panic(payload);
                 }
-                self.current.working.fetch_sub(1, Ordering::Release);
+                self.slot.active.fetch_sub(1, Ordering::Release);
             }
         }
     }
 
-    /// The number of the current job, and the job if it is still open, with the thread counted in.
-    fn begin(&self) -> (u64, Option<Job>) {
-        // The number changes under this lock, so it is that of the job, even where another has followed the one waited for.
-        let job = lock(&self.current.job);
-        if job.is_some() {
-            self.current.working.fetch_add(1, Ordering::Relaxed);
+    /// Keeps the first payload of a job for the caller. Leaks later ones: dropping a payload may panic, and a worker that unwinds
+    /// would stay counted in `active` forever.
+    fn record_panic(&self, payload: Payload) {
+        let mut first = lock(&self.panic);
+        if first.is_none() {
+            *first = Some(payload);
+        } else {
+            std::mem::forget(payload);
         }
-        (self.current.number.load(Ordering::Relaxed), *job)
+        self.slot.panicked.store(true, Ordering::Relaxed);
     }
 
-    /// Waits for a job other than number `done`.
-    fn wait_for_another(&self, index: usize, done: u64) {
-        for looks in 1..=LOOKS {
-            if self.current.number.load(Ordering::Acquire) != done {
+    /// The current epoch, and its job if the slot is still filled. The worker is then counted in `active`.
+    fn join(&self) -> (u64, Option<Job>) {
+        // The epoch changes under this lock, so it is that of the job even if another job has followed the one waited for.
+        let job = lock(&self.slot.job);
+        if job.is_some() {
+            self.slot.active.fetch_add(1, Ordering::Relaxed);
+        }
+        (self.slot.epoch.load(Ordering::Relaxed), *job)
+    }
+
+    /// Spins, and then parks, until the epoch is no longer `seen`.
+    fn wait_for_epoch_after(&self, seen: u64, worker: usize) {
+        for spins in 1..=SPINS_BEFORE_PARK {
+            if self.slot.epoch.load(Ordering::Acquire) != seen {
                 return;
             }
-            if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
-                thread::yield_now();
+            if spins.is_multiple_of(SPINS_BEFORE_YIELD) {
+                yield_now();
             }
-            (self.meanwhile)();
+            (self.idle)();
             spin_loop();
         }
-        let asleep = &self.asleep[index];
-        asleep.store(true, Ordering::SeqCst);
-        while self.current.number.load(Ordering::SeqCst) == done {
-            thread::park();
+        let parked = &self.parked[worker];
+        parked.store(true, Ordering::Relaxed);
+        // Pairs with the fence in `unpark`.
+        fence(Ordering::SeqCst);
+        while self.slot.epoch.load(Ordering::Acquire) == seen {
+            park();
         }
-        asleep.store(false, Ordering::Relaxed);
+        parked.store(false, Ordering::Relaxed);
     }
 }
 
-/// Passes a moment, and lets others run now and then.
-fn look_again(looks: &mut usize) {
-    *looks += 1;
-    if looks.is_multiple_of(LOOKS_BEFORE_YIELD) {
-        thread::yield_now();
+/// Spins once, and yields to other threads now and then.
+fn back_off(spins: &mut usize) {
+    *spins += 1;
+    if spins.is_multiple_of(SPINS_BEFORE_YIELD) {
+        yield_now();
     }
     spin_loop();
 }
 
-/// What a mutex guards here is valid at every moment, so a panic elsewhere does not spoil it.
+/// Ignores poison: what the mutexes here guard is valid at every moment.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_job_is_done_by_its_caller_and_by_no_thread_twice() {
-        for count in [1, 2, 3, 7] {
-            let pool = Pool::new(count, || {}).unwrap();
-            for _ in 0..500 {
-                let done = Mutex::new(Vec::new());
-                pool.run(&|_| lock(&done).push(thread::current().id()));
-                let mut done = done.into_inner().unwrap();
-                assert!(done.contains(&thread::current().id()));
-                let all = done.len();
-                done.sort_by_key(|id| format!("{id:?}"));
-                done.dedup();
-                assert!(done.len() == all && all <= count);
-            }
-        }
-    }
-
-    #[test]
-    fn threads_work_side_by_side() {
-        let pool = Pool::new(3, || {}).unwrap();
-        let here = AtomicUsize::new(0);
-        // Each waits for all others, so it ends only if all three do the job at the same time.
-        pool.run(&|_| {
-            here.fetch_add(1, Ordering::SeqCst);
-            while here.load(Ordering::SeqCst) < 3 {
-                thread::yield_now();
-            }
-        });
-        assert_eq!(here.into_inner(), 3);
-    }
-
-    #[test]
-    fn a_job_inside_a_job_is_done_by_its_caller() {
-        let pool = Pool::new(2, || {}).unwrap();
-        let done = AtomicUsize::new(0);
-        pool.run(&|_| {
-            pool.run(&|_| {
-                done.fetch_add(1, Ordering::Relaxed);
-            });
-        });
-        assert!((1..=2).contains(&done.into_inner()));
-    }
-
-    #[test]
-    fn a_panic_reaches_the_caller_and_the_pool_lives_on() {
-        let pool = Pool::new(3, || {}).unwrap();
-        let caught = catch_unwind(AssertUnwindSafe(|| pool.run(&|_| panic!("as planned"))));
-        assert!(caught.is_err());
-        let done = AtomicUsize::new(0);
-        pool.run(&|_| {
-            done.fetch_add(1, Ordering::Relaxed);
-        });
-        assert!((1..=3).contains(&done.into_inner()));
-    }
-
-    #[test]
-    fn threads_end_whatever_they_are_about_to_do() {
-        for _ in 0..2000 {
-            let pool = Pool::new(3, || {}).unwrap();
-            pool.run(&|_| {});
-        }
-    }
-
-    #[test]
-    fn sleeping_threads_are_woken() {
-        let pool = Pool::new(2, || {}).unwrap();
-        while !pool.shared.asleep[0].load(Ordering::SeqCst) {
-            thread::yield_now();
-        }
-        let here = AtomicUsize::new(0);
-        pool.run(&|_| {
-            here.fetch_add(1, Ordering::SeqCst);
-            while here.load(Ordering::SeqCst) < 2 {
-                thread::yield_now();
-            }
-        });
-        assert_eq!(here.into_inner(), 2);
-    }
 }

@@ -6,8 +6,8 @@ use kernels::ops::Rope;
 use kernels::ops::rope::{Pairing, Scaling};
 use kernels::{Numerics, OpForm};
 
+use super::rope_table::{Key, Turn};
 use super::rows::Rows;
-use super::turns::{Key, Turn};
 use super::{F32, Threads, round};
 use crate::HostBuffer;
 

@@ -6,13 +6,13 @@ use std::thread::available_parallelism;
 use kernels::{Source, ViewMut};
 
 use super::blocks::decode_row;
-use super::hand::{Hand, deal};
 use super::matmul::Block;
 use super::pool::Pool;
+use super::prefetch;
+use super::rope_table::Turns;
 use super::rows::{Rows, floats_mut, rows_mut};
 use super::simd::{Arch, Kernel};
-use super::trail;
-use super::turns::Turns;
+use super::work_stealing::{Hand, deal};
 use crate::HostBuffer;
 
 /// Elementary operations below which waking a pool costs more than it saves.
@@ -52,7 +52,7 @@ impl Threads {
     /// with the same results.
     pub fn new(count: usize) -> Self {
         let count = if count == 0 { available_parallelism().map_or(1, usize::from) } else { count };
-        let pool = if count == 1 { None } else { Pool::new(count, trail::look_ahead).map(Arc::new) };
+        let pool = if count == 1 { None } else { Pool::new(count, prefetch::look_ahead).map(Arc::new) };
         Threads {
             pool,
             arch: Arch::detect(),
@@ -146,12 +146,12 @@ impl Threads {
             Some(pool) if self.worth_waking(work) => {
                 let hand = Hand::new(share(pool.count()));
                 pool.run(&|thread| {
-                    trail::begin();
+                    prefetch::begin();
                     hand.play(thread, &f);
                 });
             }
             _ => {
-                trail::begin();
+                prefetch::begin();
                 share(1).into_iter().flatten().for_each(f);
             }
         }

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::super::exp::exp_of_negative;
+use super::super::f32_panel::{self, AT_A_TIME, Sixteen};
 use super::super::round;
 use super::super::rows::put;
 use super::super::simd::{Rows16, Simd, WIDTH};
-use super::super::sixteen::{self, AT_A_TIME, Sixteen};
 
 /// Lays the keys of a block side by side.
 #[inline(always)]
@@ -17,9 +17,9 @@ pub fn side_by_side<'a, S: Simd>(
     count: usize,
     to: &'a mut [Sixteen],
 ) -> &'a [Sixteen] {
-    let sixteens = count.div_ceil(sixteen::ROWS);
-    block.resize(sixteens * sixteen::ROWS * width, 0.0);
-    for (keys, to) in block.chunks_exact(sixteen::ROWS * width).zip(&mut *to) {
+    let sixteens = count.div_ceil(f32_panel::ROWS);
+    block.resize(sixteens * f32_panel::ROWS * width, 0.0);
+    for (keys, to) in block.chunks_exact(f32_panel::ROWS * width).zip(&mut *to) {
         if let Some(keys) = Rows16::new(bytemuck::cast_slice(keys), 4 * width, 4 * width) {
             to.fill(s, keys);
         }
@@ -42,7 +42,7 @@ pub fn score_sixteens<S: Simd>(
     let queries = std::array::from_fn::<_, AT_A_TIME, _>(|q| {
         &queries[(q * width).min(queries.len() - width)..][..width]
     });
-    for (first, keys) in at.clone().step_by(sixteen::ROWS).zip(keys) {
+    for (first, keys) in at.clone().step_by(f32_panel::ROWS).zip(keys) {
         let values = keys.products(s, queries);
         for (scores, values) in scores.chunks_exact_mut(columns).zip(&values) {
             put(&mut scores[..at.end], first, values);

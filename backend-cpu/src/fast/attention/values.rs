@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::super::f32_panel;
 use super::super::simd::Simd;
-use super::super::sixteen;
 use super::Query;
 
 /// The values of a block of slots.
@@ -93,7 +93,7 @@ impl Values<'_> {
         let rows = &self.rows[(slots.start - self.slots.start) * self.width..];
         let weights =
             weights.map(|weights| &weights[slots.start - self.seen.start..slots.end - self.seen.start]);
-        let vectors = self.width / sixteen::ROWS;
+        let vectors = self.width / f32_panel::ROWS;
         let at_once = if S::SPACIOUS { 4 } else { 2 };
         let mut first = 0;
         while first + at_once <= vectors {

@@ -2,8 +2,8 @@
 
 use kernels::DType;
 
+use super::super::float16;
 use super::super::simd::{Portable, Simd};
-use super::float;
 
 /// Encodes a row: `values`, enough for whole blocks of `dtype`, into `bytes`. Formats that nothing is ever encoded to
 /// (validation refuses them) leave `bytes` as it is.
@@ -27,8 +27,8 @@ pub fn encode_by_vectors<S: Simd>(s: S, dtype: DType, values: &[f32], bytes: &mu
     };
     match dtype {
         DType::F32 => bytes.copy_from_slice(bytemuck::cast_slice(values)),
-        DType::F16 => each(values, bytes, |[x]| float::narrow(*x).to_le_bytes()),
-        DType::BF16 => each(values, bytes, |[x]| float::narrow_bf16(*x).to_le_bytes()),
+        DType::F16 => each(values, bytes, |[x]| float16::narrow(*x).to_le_bytes()),
+        DType::BF16 => each(values, bytes, |[x]| float16::narrow_bf16(*x).to_le_bytes()),
         DType::Q4_0 => each(values, bytes, q4_0),
         DType::Q4_1 => each(values, bytes, q4_1),
         DType::Q5_0 => each(values, bytes, q5_0),
@@ -65,7 +65,7 @@ fn q4_0(values: &[f32; 32]) -> [u8; 18] {
     let factor = inverse(d);
     let codes = values.map(|x| truncate(x * factor + 8.5).min(15));
     let mut block = [0; 18];
-    block[..2].copy_from_slice(&float::narrow(d).to_le_bytes());
+    block[..2].copy_from_slice(&float16::narrow(d).to_le_bytes());
     block[2..].copy_from_slice(&low_bits(&codes));
     block
 }
@@ -76,8 +76,8 @@ fn q4_1(values: &[f32; 32]) -> [u8; 20] {
     let factor = inverse(d);
     let codes = values.map(|x| truncate((x - least) * factor + 0.5).min(15));
     let mut block = [0; 20];
-    block[..2].copy_from_slice(&float::narrow(d).to_le_bytes());
-    block[2..4].copy_from_slice(&float::narrow(least).to_le_bytes());
+    block[..2].copy_from_slice(&float16::narrow(d).to_le_bytes());
+    block[2..4].copy_from_slice(&float16::narrow(least).to_le_bytes());
     block[4..].copy_from_slice(&low_bits(&codes));
     block
 }
@@ -87,7 +87,7 @@ fn q5_0(values: &[f32; 32]) -> [u8; 22] {
     let factor = inverse(d);
     let codes = values.map(|x| truncate(x * factor + 16.5).min(31));
     let mut block = [0; 22];
-    block[..2].copy_from_slice(&float::narrow(d).to_le_bytes());
+    block[..2].copy_from_slice(&float16::narrow(d).to_le_bytes());
     block[2..6].copy_from_slice(&fifth_bits(&codes));
     block[6..].copy_from_slice(&low_bits(&codes));
     block
@@ -99,8 +99,8 @@ fn q5_1(values: &[f32; 32]) -> [u8; 24] {
     let factor = inverse(d);
     let codes = values.map(|x| truncate((x - least) * factor + 0.5).min(31));
     let mut block = [0; 24];
-    block[..2].copy_from_slice(&float::narrow(d).to_le_bytes());
-    block[2..4].copy_from_slice(&float::narrow(least).to_le_bytes());
+    block[..2].copy_from_slice(&float16::narrow(d).to_le_bytes());
+    block[2..4].copy_from_slice(&float16::narrow(least).to_le_bytes());
     block[4..8].copy_from_slice(&fifth_bits(&codes));
     block[8..].copy_from_slice(&low_bits(&codes));
     block
@@ -112,7 +112,7 @@ fn q8_0(values: &[f32; 32]) -> [u8; 34] {
     let d = peak / 127.0;
     let factor = inverse(d);
     let mut block = [0; 34];
-    block[..2].copy_from_slice(&float::narrow(d).to_le_bytes());
+    block[..2].copy_from_slice(&float16::narrow(d).to_le_bytes());
     for (code, &x) in block[2..].iter_mut().zip(values) {
         *code = nearest(x * factor).cast_unsigned();
     }

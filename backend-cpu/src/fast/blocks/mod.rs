@@ -4,21 +4,20 @@
 //!
 //! The layouts and formulas are on the pages of [`kernels::quant`]; the arithmetic is not shared with it.
 
+mod block32;
+mod codebook;
 mod encode;
-mod float;
-mod k;
-mod plain;
+mod super_block;
 #[cfg(test)]
 mod tests;
-mod uneven;
 
 use kernels::DType;
 
+use super::float16::{widen, widen_bf16};
 use super::simd::{Portable, Simd};
 
+pub use codebook::{DOUBLED_E2M1, LEVELS, half_scale};
 pub use encode::{encode_by_vectors, encode_row};
-pub use float::{narrow, widen, widen_bf16};
-pub use uneven::{DOUBLED_E2M1, LEVELS, half_scale};
 
 /// Decodes a row: `bytes`, whole blocks of `dtype`, into `out`. Indices, which validation never lets come here, are no
 /// values and leave `out` as it is.
@@ -44,19 +43,19 @@ pub fn decode_by_vectors<S: Simd>(s: S, dtype: DType, bytes: &[u8], out: &mut [f
         DType::F32 => bytemuck::cast_slice_mut(out).copy_from_slice(bytes),
         DType::F16 => each(bytes, out, |half, [x]| *x = widen(u16::from_le_bytes(*half))),
         DType::BF16 => each(bytes, out, |half, [x]| *x = widen_bf16(u16::from_le_bytes(*half))),
-        DType::Q4_0 => each(bytes, out, plain::q4_0),
-        DType::Q4_1 => each(bytes, out, plain::q4_1),
-        DType::Q5_0 => each(bytes, out, plain::q5_0),
-        DType::Q5_1 => each(bytes, out, plain::q5_1),
-        DType::Q8_0 => each(bytes, out, plain::q8_0),
-        DType::Q2K => each(bytes, out, k::q2),
-        DType::Q3K => each(bytes, out, k::q3),
-        DType::Q4K => each(bytes, out, k::q4),
-        DType::Q5K => each(bytes, out, k::q5),
-        DType::Q6K => each(bytes, out, k::q6),
-        DType::Iq4Nl => each(bytes, out, uneven::iq4_nl),
-        DType::Iq4Xs => each(bytes, out, uneven::iq4_xs),
-        DType::Mxfp4 => each(bytes, out, uneven::mxfp4),
+        DType::Q4_0 => each(bytes, out, block32::q4_0),
+        DType::Q4_1 => each(bytes, out, block32::q4_1),
+        DType::Q5_0 => each(bytes, out, block32::q5_0),
+        DType::Q5_1 => each(bytes, out, block32::q5_1),
+        DType::Q8_0 => each(bytes, out, block32::q8_0),
+        DType::Q2K => each(bytes, out, super_block::q2),
+        DType::Q3K => each(bytes, out, super_block::q3),
+        DType::Q4K => each(bytes, out, super_block::q4),
+        DType::Q5K => each(bytes, out, super_block::q5),
+        DType::Q6K => each(bytes, out, super_block::q6),
+        DType::Iq4Nl => each(bytes, out, codebook::iq4_nl),
+        DType::Iq4Xs => each(bytes, out, codebook::iq4_xs),
+        DType::Mxfp4 => each(bytes, out, codebook::mxfp4),
         DType::U32 => {}
     }
 }

@@ -3,7 +3,8 @@
 use half::{bf16, f16};
 use kernels::{DType, quant};
 
-use super::{decode_row, encode_row, float};
+use super::super::float16;
+use super::{decode_row, encode_row};
 
 /// Random bits from a seed: `SplitMix64`.
 struct Bits(u64);
@@ -81,9 +82,9 @@ fn uniform_blocks_decode_to_the_same_bits() {
 #[test]
 fn every_f16_widens_to_its_value() {
     for half in 0..=u16::MAX {
-        assert_eq!(identity(float::widen(half)), identity(f16::from_bits(half).to_f32()), "{half:#06x}");
+        assert_eq!(identity(float16::widen(half)), identity(f16::from_bits(half).to_f32()), "{half:#06x}");
         assert_eq!(
-            identity(float::widen_bf16(half)),
+            identity(float16::widen_bf16(half)),
             identity(bf16::from_bits(half).to_f32()),
             "{half:#06x}"
         );
@@ -97,15 +98,15 @@ fn narrowing_rounds_to_nearest_even_at_every_boundary() {
         // Exact in f32; between the largest number and infinity, it is 65520 that matters.
         let middle = if high.is_infinite() { 65520f32.copysign(high) } else { f32::midpoint(low, high) };
         for x in [low, middle.next_down(), middle, middle.next_up()] {
-            assert_eq!(float::narrow(x), f16::from_f32(x).to_bits(), "{x:e}");
+            assert_eq!(float16::narrow(x), f16::from_f32(x).to_bits(), "{x:e}");
         }
     }
     let mut bits = Bits(3);
     for _ in 0..200_000 {
         let [a, b]: [u32; 2] = bytemuck::cast(bits.next());
         for x in [f32::from_bits(a), f32::from_bits(b & 0xffff_8000), f32::from_bits(b | 0x7f80_0000)] {
-            assert_eq!(float::narrow(x), f16::from_f32(x).to_bits(), "{:#010x}", x.to_bits());
-            assert_eq!(float::narrow_bf16(x), bf16::from_f32(x).to_bits(), "{:#010x}", x.to_bits());
+            assert_eq!(float16::narrow(x), f16::from_f32(x).to_bits(), "{:#010x}", x.to_bits());
+            assert_eq!(float16::narrow_bf16(x), bf16::from_f32(x).to_bits(), "{:#010x}", x.to_bits());
         }
     }
 }

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 
 use super::super::blocks::decode_by_vectors;
+use super::super::f32_panel::{AT_A_TIME, ROWS, Sixteen};
+use super::super::prefetch::Way;
 use super::super::rows::{filled_up, floats, put};
 use super::super::simd::{Kernel, LINE, Rows16, Simd, WIDTH, prefetch};
-use super::super::sixteen::{AT_A_TIME, ROWS, Sixteen};
-use super::super::trail::Way;
-use super::pieces::Piece;
+use super::column_tiles::Piece;
 use super::{Plan, Product};
 
 /// Weight formats that are multiplied as they lie in memory, eight in `BYTES` bytes.

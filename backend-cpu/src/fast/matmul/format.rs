@@ -5,7 +5,7 @@
 //! dot product of a run has two floats to multiply by at most.
 
 use super::super::simd::{Rows16, Simd};
-use super::run::Operation;
+use super::group::Operation;
 
 /// Rows of weights that are multiplied side by side: one for each lane of a wide vector.
 pub const ROWS: usize = 16;

@@ -6,7 +6,7 @@
 #[allow(clippy::wildcard_imports, reason = "the intrinsics have a namespace of their own, `_mm`")]
 use std::arch::x86_64::*;
 
-use super::rows16::Columns;
+use super::row_panel::Columns;
 use super::x86::{eight_lanes, operations};
 use super::{Kernel, Rows16, Simd, Wide};
 

@@ -11,7 +11,7 @@ mod avx2;
 mod avx512;
 mod portable;
 mod prefetch;
-mod rows16;
+mod row_panel;
 #[cfg(test)]
 mod tests;
 mod wide;
@@ -23,7 +23,7 @@ use {avx2::Avx2, avx512::Avx512};
 
 pub use portable::Portable;
 pub use prefetch::{LINE, prefetch};
-pub use rows16::Rows16;
+pub use row_panel::Rows16;
 pub use wide::Wide;
 
 /// Floats of a vector.

@@ -1,6 +1,6 @@
 //! The vector operations by plain Rust.
 
-use super::super::blocks::{narrow, widen, widen_bf16};
+use super::super::float16::{narrow, widen, widen_bf16};
 use super::{Kernel, Simd};
 
 /// Needs nothing of the machine.

@@ -2,7 +2,7 @@
 
 use super::Rows16;
 use super::portable::Portable;
-use crate::fast::blocks::widen;
+use crate::fast::float16::widen;
 
 /// Operations on sixteen lanes. Values of such a type exist only where the machine has the instructions.
 pub trait Wide: Copy + Send + Sync {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use super::Product;
-use super::activations::Rounded;
 use super::format::Codes;
-use super::run::Operation;
+use super::group::Operation;
+use super::quantized_activations::Rounded;
 
 /// Activations that have been rounded for products of one kind.
 struct Entry<'a> {

@@ -4,8 +4,8 @@
 //! made by, run after run: [`add_run`].
 
 use super::super::simd::Simd;
-use super::activations::Block;
 use super::format::{Codes, Factors, Offsets};
+use super::quantized_activations::Block;
 
 /// What is to be done with the codes and factors of a run.
 pub trait Operation {

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::super::hand::quota;
+use super::super::work_stealing::quota;
 
 /// Columns of an output.
 pub struct Piece<'a> {

@@ -3,17 +3,17 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
+use super::super::prefetch::Way;
 use super::super::rows::{filled_up, put};
 use super::super::simd::{Kernel, Rows16, Simd};
-use super::super::trail::Way;
-use super::activations::{Block, Rounded};
+use super::activation_cache::Shelf;
+use super::code_panel::{Panel, Unpack};
+use super::column_tiles::Piece;
 use super::format::{Format, ROWS};
-use super::panel::{Panel, Unpack};
-use super::pieces::Piece;
-use super::run::Operation;
-use super::shelf::Shelf;
-use super::single::Products;
-use super::tile::Tile;
+use super::gemv::Products;
+use super::group::Operation;
+use super::micro_kernel::Tile;
+use super::quantized_activations::{Block, Rounded};
 use super::{FEW, Plan, Product};
 
 /// Panels of weights that are unpacked at a time.

@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 use super::super::simd::{Kernel, Simd};
-use super::activations::Block;
+use super::code_panel::Panel;
 use super::format::ROWS;
-use super::panel::Panel;
-use super::run::{Operation, add_run, dot};
+use super::group::{Operation, add_run, dot};
+use super::quantized_activations::Block;
 
 /// Products of `R` rows of activations with `P` panels of weights.
 pub struct Tile<'a, O, const R: usize, const P: usize> {

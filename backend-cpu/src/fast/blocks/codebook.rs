@@ -1,6 +1,6 @@
 //! Formats whose codes are indices into 16 values at uneven distances: `IQ4_NL`, `IQ4_XS`, `MXFP4`.
 
-use super::float::scale;
+use super::super::float16::scale;
 use super::{field, halves, scaled};
 
 /// The levels of `IQ4_NL` and `IQ4_XS`.

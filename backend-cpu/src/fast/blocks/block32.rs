@@ -1,6 +1,6 @@
 //! Blocks of 32 with one scale: `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1`, `Q8_0`.
 
-use super::float::scale;
+use super::super::float16::scale;
 use super::{field, halves, scaled, shifted};
 
 pub fn q4_0(block: &[u8; 18], out: &mut [f32; 32]) {

@@ -3,7 +3,7 @@
 //! All five store their codes in planes: 32 bytes, of which a few bits each belong to 32 consecutive values. So
 //! decoding goes by runs of 32 values, each with one scale or with two for its halves.
 
-use super::float::scale;
+use super::super::float16::scale;
 use super::{field, scaled, shifted};
 
 /// Bits `shift` and up of each byte, as far as `mask` keeps them.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use super::super::Threads;
 use super::super::rows::Rows;
 use super::super::simd::{Kernel, Simd};
-use super::run::{Operation, starts};
+use super::group::{Operation, starts};
 
 /// Values that share a scale.
 pub const BLOCK: usize = 32;

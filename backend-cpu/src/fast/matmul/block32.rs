@@ -3,7 +3,7 @@
 use super::super::blocks::{DOUBLED_E2M1, LEVELS, half_scale};
 use super::super::simd::{Rows16, Simd};
 use super::format::{Factors, Format, bytes, half, levels, nibbles, two_halves};
-use super::run::{Shifted, Signed, Unsigned};
+use super::group::{Shifted, Signed, Unsigned};
 
 /// A format of one run whose header is its factors.
 macro_rules! format {

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use super::super::simd::{Kernel, Rows16, Simd};
 use super::format::{Factors, Format, Offsets, ROWS};
-use super::run::{Operation, prepared};
+use super::group::{Operation, prepared};
 
 /// [`ROWS`] rows of weights, unpacked. Each list has an entry for each run of 32 weights, or none where the format has no such thing.
 #[derive(Default)]

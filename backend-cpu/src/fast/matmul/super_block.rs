@@ -3,7 +3,7 @@
 use super::super::blocks::LEVELS;
 use super::super::simd::{Rows16, Simd};
 use super::format::{Factors, Format, bytes, half, joined, levels, nibbles, plane, two_halves};
-use super::run::{ByHalves, Shifted, ShiftedByHalves, Signed};
+use super::group::{ByHalves, Shifted, ShiftedByHalves, Signed};
 
 /// Where the bits of run `i` of 2, 4 or 8 are that share their bytes.
 #[inline(always)]

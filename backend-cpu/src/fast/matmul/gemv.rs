@@ -2,11 +2,11 @@
 
 use std::marker::PhantomData;
 
+use super::super::prefetch::Way;
 use super::super::simd::{Kernel, LINE, Rows16, Simd, prefetch};
-use super::super::trail::Way;
-use super::activations::Block;
 use super::format::{Format, ROWS};
-use super::run::{Operation, add_run, dot, prepared};
+use super::group::{Operation, add_run, dot, prepared};
+use super::quantized_activations::Block;
 
 /// Products of `R` rows of activations with [`ROWS`] rows of weights of format `F`.
 pub struct Products<'a, F, const BYTES: usize, const RUNS: usize, const R: usize> {

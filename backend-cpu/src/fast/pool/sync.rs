@@ -1,0 +1,31 @@
+//! Atomics, locks and threads of the pool: those of the standard library, or those of loom under `cfg(loom)`.
+
+#[cfg(not(loom))]
+mod imp {
+    pub use std::hint::spin_loop;
+    pub use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use std::sync::{Arc, Mutex, MutexGuard};
+    pub use std::thread::{Builder, JoinHandle, park, yield_now};
+
+    /// Looks at the epoch before a worker parks: some hundred microseconds.
+    pub const SPINS_BEFORE_PARK: usize = 1 << 13;
+
+    /// Spins before a waiting thread yields to others.
+    pub const SPINS_BEFORE_YIELD: usize = 1 << 10;
+}
+
+#[cfg(loom)]
+mod imp {
+    pub use loom::hint::spin_loop;
+    pub use loom::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
+    pub use loom::sync::{Arc, Mutex, MutexGuard};
+    pub use loom::thread::{Builder, JoinHandle, park, yield_now};
+
+    /// One spin, so that a model has both a worker that sees the epoch at once and one that parks.
+    pub const SPINS_BEFORE_PARK: usize = 1;
+
+    /// loom must switch threads in a spin loop.
+    pub const SPINS_BEFORE_YIELD: usize = 1;
+}
+
+pub use imp::*;
