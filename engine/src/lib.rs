@@ -19,6 +19,7 @@
 //! Nothing here prints, exits, or panics on a file, a text or a parameter. The only `unsafe` block maps the
 //! file.
 
+mod batch;
 pub mod chat;
 pub mod config;
 pub mod generate;
@@ -29,6 +30,6 @@ pub mod model;
 mod rng;
 pub mod safetensors_file;
 pub mod sampler;
-pub mod spool;
+pub mod spill_file;
 pub mod taps;
 pub mod tokenizer;

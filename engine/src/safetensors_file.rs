@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::spool::{Spool, beside};
+use crate::spill_file::{Spool, beside};
 
 /// A file under way. It holds neither tensors nor their names: a name must be given once only.
 #[derive(Debug)]

@@ -3,7 +3,7 @@
 use kernels::Backend;
 
 use super::ModelError;
-use super::lent::{Home, Lent};
+use super::buffer_pool::{Home, Lent};
 use super::pass::{Branch, Pass};
 use super::scratch::Scratch;
 use super::weights::{LayerWeights, Weight, Weights};

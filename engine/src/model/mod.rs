@@ -10,10 +10,9 @@
 //!   [taps](crate::taps).
 //! * `weights` names and adopts the tensors, `scratch` holds the activations.
 
-mod batch;
+pub(crate) mod buffer_pool;
 mod error;
 mod layer;
-mod lent;
 mod pass;
 mod scratch;
 mod weights;
@@ -25,10 +24,10 @@ use crate::gguf::Gguf;
 use crate::kv_cache::{CacheError, KvCache, KvConfig};
 use crate::taps::{Phase, TapSink};
 
-pub use batch::{Batch, Logits, Row};
+pub use crate::batch::{Batch, Logits, Row};
 pub use error::{ModelError, Place};
 
-use lent::Home;
+use buffer_pool::Home;
 use pass::Pass;
 use scratch::Scratch;
 use weights::Weights;

@@ -3,7 +3,7 @@
 use kernels::ops::{Add, Attention, Copy, Embed, KvWrite, Matmul, RmsNorm, Rope, SiluMul};
 use kernels::{Backend, DeviceError, IndexBuffer, Op, Site, Source, Tag, Valid, View};
 
-use super::lent::{Home, Lent};
+use super::buffer_pool::{Home, Lent};
 use super::scratch::Activation;
 use super::weights::{Linear, Weight};
 use super::{Batch, ModelError, Place, Step};

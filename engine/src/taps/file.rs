@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::{Point, Selection, Tap, TapError, TapSink};
 use crate::safetensors_file::SafetensorsFile;
-use crate::spool::Spool;
+use crate::spill_file::Spool;
 
 /// A file that takes the taps of a selection as they come.
 #[derive(Debug)]

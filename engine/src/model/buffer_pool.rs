@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// A place for memory that nobody needs at the moment.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Home(Arc<Mutex<Vec<f32>>>);
+pub(crate) struct Home(Arc<Mutex<Vec<f32>>>);
 
 impl Home {
     /// `count` values, filled by `fill`.
-    pub(super) fn lend<E>(
+    pub(crate) fn lend<E>(
         &self,
         count: usize,
         fill: impl FnOnce(&mut [f32]) -> Result<(), E>,
@@ -24,7 +24,7 @@ impl Home {
 
 /// Values in memory that goes home when they are dropped.
 #[derive(Clone, Debug)]
-pub(super) struct Lent {
+pub(crate) struct Lent {
     values: Vec<f32>,
     home: Home,
 }

@@ -1,6 +1,6 @@
 //! What goes into a forward pass and what comes out.
 
-use super::lent::Lent;
+use crate::model::buffer_pool::Lent;
 
 /// One token on its way through the model.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,12 +58,12 @@ impl Batch {
     }
 
     /// One field of each row.
-    pub(super) fn column(&self, field: impl Fn(&Row) -> u32) -> Vec<u32> {
+    pub(crate) fn column(&self, field: impl Fn(&Row) -> u32) -> Vec<u32> {
         self.rows.iter().map(field).collect()
     }
 
     /// Rows that want logits.
-    pub(super) fn outputs(&self) -> Vec<usize> {
+    pub(crate) fn outputs(&self) -> Vec<usize> {
         (0..self.rows.len()).filter(|&row| self.rows[row].logits).collect()
     }
 }
@@ -76,7 +76,7 @@ pub struct Logits {
 }
 
 impl Logits {
-    pub(super) fn new(values: Lent, vocab: usize) -> Self {
+    pub(crate) fn new(values: Lent, vocab: usize) -> Self {
         Logits { values, vocab }
     }
 
