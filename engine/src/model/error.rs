@@ -1,29 +1,9 @@
 //! What can go wrong in a forward pass, and where.
 
-use std::fmt;
-
-use kernels::{DeviceError, OpError};
+use kernels::{DeviceError, OpError, Site};
 
 use crate::kv_cache::CacheError;
-use crate::taps::{Point, TapError};
-
-/// Where in the model an op stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
-    /// The layer, `None` before the first and after the last.
-    pub layer: Option<usize>,
-    /// What the op computes.
-    pub point: Point,
-}
-
-impl fmt::Display for Place {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.layer {
-            Some(layer) => write!(f, "layer {layer}, {}", self.point),
-            None => write!(f, "{}", self.point),
-        }
-    }
-}
+use crate::taps::TapError;
 
 /// A model that cannot be loaded or run.
 #[derive(Debug, thiserror::Error)]
@@ -35,31 +15,31 @@ pub enum ModelError {
         /// Its name.
         tensor: String,
     },
-    /// The backend could not take the weights or make room for the activations.
+    /// The backend could not store the weights, the activations or the indices of a batch.
     #[error("{what}: {source}")]
     Load {
-        /// A tensor or what else was to be placed.
+        /// A tensor, or what else was to be stored.
         what: String,
-        /// What the device said.
+        /// The device's error.
         source: DeviceError,
     },
-    /// An op refused its operands: the file's numbers, or those of the batch, do not fit together.
-    #[error("{place}: {source}")]
+    /// An op refused its operands: numbers of the file or of the batch contradict each other.
+    #[error("{site}: {source}")]
     Op {
-        /// Where.
-        place: Place,
+        /// Where in the model.
+        site: Site,
         /// Which operand and which numbers.
         source: OpError,
     },
     /// The device failed.
-    #[error("{place}: {source}")]
+    #[error("{site}: {source}")]
     Device {
-        /// Where.
-        place: Place,
-        /// What the device said.
+        /// Where in the model.
+        site: Site,
+        /// The device's error.
         source: DeviceError,
     },
-    /// The rows do not fit the cache.
+    /// The rows do not fit into the cache.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// A tap could not be written.
@@ -68,7 +48,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// True where the device is at fault, not the caller or the file.
+    /// True if the device is at fault, not the caller or the file.
     pub fn is_device(&self) -> bool {
         match self {
             ModelError::Device { .. } | ModelError::Load { .. } => true,

@@ -101,7 +101,7 @@ impl TapSink for TapFile {
         self.selection.includes(point, layer)
     }
 
-    fn take(&mut self, tap: &Tap<'_>) -> Result<(), TapError> {
+    fn record(&mut self, tap: &Tap<'_>) -> Result<(), TapError> {
         let (name, rows) = (name(tap), (tap.step, first(tap.seqs), first(tap.positions)));
         if self.current != Some(rows) {
             if self.rows.contains(&rows) {
