@@ -12,7 +12,7 @@
 //!
 //! * [`model`] holds the weights on a backend and runs the layers; its every step is an op of the contract.
 //! * [`kv_cache`] holds keys and values of several sequences, with checked bounds.
-//! * [`taps`] shows intermediate results, [`safetensors_file`] writes them.
+//! * [`taps`] gives out intermediate results, [`safetensors_file`] writes them, [`output_file`] makes files appear whole.
 //!
 //! And from the logits to the text: [`sampler`] chooses a token, [`generate`] goes on until the end.
 //!
@@ -27,6 +27,7 @@ pub mod gguf;
 pub mod guard_rail;
 pub mod kv_cache;
 pub mod model;
+pub mod output_file;
 mod rng;
 pub mod safetensors_file;
 pub mod sampler;

@@ -1,37 +1,33 @@
-//! Bytes that wait on the disk until it is their turn.
+//! Bytes spilled to disk until their place in the output is known.
 
-use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// A file beside another one; it goes when this does.
+/// A temporary file without a name: nothing is left of it when it is dropped or the process dies.
 #[derive(Debug)]
-pub struct Spool {
-    path: PathBuf,
+pub struct SpillFile {
     file: BufWriter<File>,
     len: u64,
 }
 
-impl Spool {
-    /// An empty one beside `path`; `what` tells it from others there.
-    pub fn create(path: &Path, what: &str) -> io::Result<Self> {
-        let path = beside(path, what);
-        let file = File::options().read(true).write(true).create(true).truncate(true).open(&path)?;
-        Ok(Spool { path, file: BufWriter::new(file), len: 0 })
+impl SpillFile {
+    /// An empty file on the disk of `directory`.
+    pub fn create(directory: &Path) -> io::Result<Self> {
+        Ok(SpillFile { file: BufWriter::new(tempfile::tempfile_in(directory)?), len: 0 })
     }
 
-    /// Bytes in it.
+    /// Bytes written so far.
     pub const fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether nothing is in it.
+    /// True if nothing was written.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Copies everything to `out`.
+    /// Copies the whole content to `out`.
     pub fn copy_to(&mut self, out: &mut impl Write) -> io::Result<()> {
         self.file.flush()?;
         let file = self.file.get_mut();
@@ -40,7 +36,7 @@ impl Spool {
     }
 }
 
-impl Write for Spool {
+impl Write for SpillFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.file.write(bytes)?;
         self.len += written as u64;
@@ -50,18 +46,4 @@ impl Write for Spool {
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
     }
-}
-
-impl Drop for Spool {
-    fn drop(&mut self) {
-        // A spool that cannot be removed is left behind; there is nobody to tell.
-        let _ = fs::remove_file(&self.path);
-    }
-}
-
-/// The name of a file beside `path` that no other process uses.
-pub(crate) fn beside(path: &Path, what: &str) -> PathBuf {
-    let mut name = OsString::from(path.file_name().unwrap_or_default());
-    name.push(format!(".{}.{what}", std::process::id()));
-    path.with_file_name(name)
 }
