@@ -7,8 +7,8 @@
 use kernels::ops::rope::MAX_POSITIONS;
 use kernels::{Backend, DType, DeviceError, Layout, Readback, Site, View, ViewMut, quant};
 
+use crate::batch::Row;
 use crate::config::ModelConfig;
-use crate::model::Row;
 
 /// Size and type of a cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,13 +12,14 @@
 //!
 //! * [`model`] holds the weights on a backend and runs the layers; its every step is an op of the contract.
 //! * [`kv_cache`] holds keys and values of several sequences, with checked bounds.
-//! * [`taps`] shows intermediate results, [`safetensors_file`] writes them.
+//! * [`taps`] gives out intermediate results, [`safetensors_file`] writes them, [`output_file`] makes files appear whole.
 //!
 //! And from the logits to the text: [`sampler`] chooses a token, [`generate`] goes on until the end.
 //!
 //! Nothing here prints, exits, or panics on a file, a text or a parameter. The only `unsafe` block maps the
 //! file.
 
+mod batch;
 pub mod chat;
 pub mod config;
 pub mod generate;
@@ -26,9 +27,10 @@ pub mod gguf;
 pub mod guard_rail;
 pub mod kv_cache;
 pub mod model;
+pub mod output_file;
 mod rng;
 pub mod safetensors_file;
 pub mod sampler;
-pub mod spool;
+pub mod spill_file;
 pub mod taps;
 pub mod tokenizer;

@@ -41,16 +41,16 @@ fn error_of(change: impl FnOnce(&mut ModelConfig)) -> String {
 fn without_the_guard_rail_the_ops_refuse_wrong_numbers() {
     assert_eq!(error_of(|c| c.n_layer = 3), "tensor 'blk.2.attn_norm.weight' is missing");
     let cases: [(Change, &str, &str); 6] = [
-        (|c| c.n_ff = 128, "layer 0, gate: matmul: out: shape", "96"),
-        (|c| c.n_embd = 32, "embed_out: embed: out: shape", "64"),
-        (|c| c.n_head = 8, "layer 0, q: matmul: out: shape", "128"),
-        (|c| c.n_kv_head = 1, "layer 0, k: matmul: out: shape", "64"),
-        (|c| c.head_dim = 16, "layer 0, q: matmul: out: shape", "128"),
-        (|c| c.vocab_size = 400, "logits: matmul: out: shape", "299"),
+        (|c| c.n_ff = 128, "step 0 (prefill), layer 0, gate: matmul: out: shape", "96"),
+        (|c| c.n_embd = 32, "step 0 (prefill), embed_out: embed: out: shape", "64"),
+        (|c| c.n_head = 8, "step 0 (prefill), layer 0, q: matmul: out: shape", "128"),
+        (|c| c.n_kv_head = 1, "step 0 (prefill), layer 0, k: matmul: out: shape", "64"),
+        (|c| c.head_dim = 16, "step 0 (prefill), layer 0, q: matmul: out: shape", "128"),
+        (|c| c.vocab_size = 400, "step 0 (prefill), logits: matmul: out: shape", "299"),
     ];
-    for (change, place, number) in cases {
+    for (change, site, number) in cases {
         let error = error_of(change);
-        assert!(error.starts_with(place) && error.contains(number), "{error}");
+        assert!(error.starts_with(site) && error.contains(number), "{error}");
     }
 }
 
@@ -58,7 +58,10 @@ fn without_the_guard_rail_the_ops_refuse_wrong_numbers() {
 fn a_token_outside_the_vocabulary_is_refused() {
     let mut model = tiny::model("llama", Reference::default());
     let error = forward(&mut model, &[1, 299]).unwrap_err().to_string();
-    assert!(error.starts_with("embed_out: embed: ids: index") && error.contains("299"), "{error}");
+    assert!(
+        error.starts_with("step 0 (prefill), embed_out: embed: ids: index") && error.contains("299"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -36,7 +36,7 @@ impl TapSink for Everything {
         true
     }
 
-    fn take(&mut self, tap: &Tap<'_>) -> Result<(), TapError> {
+    fn record(&mut self, tap: &Tap<'_>) -> Result<(), TapError> {
         assert_eq!(tap.shape.iter().product::<usize>(), tap.values.len());
         self.0.push(Seen {
             point: tap.point,
@@ -127,7 +127,7 @@ fn a_sink_that_wants_nothing_gets_nothing() {
         fn wants(&self, _: Point, _: Option<usize>) -> bool {
             false
         }
-        fn take(&mut self, tap: &Tap<'_>) -> Result<(), TapError> {
+        fn record(&mut self, tap: &Tap<'_>) -> Result<(), TapError> {
             panic!("{} was not wanted", tap.point)
         }
     }
@@ -153,7 +153,7 @@ fn a_file_holds_the_taps_that_were_chosen() {
     assert!(!path.exists(), "nothing stands there before it is whole");
     assert_eq!(taps.count(), 5);
     taps.finish(&[("backend", "ref".into())]).unwrap();
-    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no spool is left");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no temporary file is left");
 
     let bytes = fs::read(&path).unwrap();
     let file = SafeTensors::deserialize(&bytes).unwrap();
@@ -200,5 +200,5 @@ fn the_same_rows_in_the_same_step_twice_are_refused() {
     prefill(&mut model, &mut cache, 0, &IDS, 8, &mut taps).unwrap();
     cache.truncate(0, 0).unwrap();
     let error = prefill(&mut model, &mut cache, 0, &IDS, 8, &mut taps).unwrap_err();
-    assert_eq!(error.to_string(), "tap 'step0.pos0.embed_out' was taken twice");
+    assert_eq!(error.to_string(), "tap 'step0.pos0.embed_out' was recorded twice");
 }

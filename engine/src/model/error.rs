@@ -15,18 +15,18 @@ pub enum ModelError {
         /// Its name.
         tensor: String,
     },
-    /// The backend could not take the weights or make room for the activations.
+    /// The backend could not store the weights, the activations or the indices of a batch.
     #[error("{what}: {source}")]
     Load {
-        /// A tensor or what else was to be placed.
+        /// A tensor, or what else was to be stored.
         what: String,
-        /// What the device said.
+        /// The device's error.
         source: DeviceError,
     },
-    /// An op refused its operands: the file's numbers, or those of the batch, do not fit together.
+    /// An op refused its operands: numbers of the file or of the batch contradict each other.
     #[error("{site}: {source}")]
     Op {
-        /// Where.
+        /// Where in the model.
         site: Site,
         /// Which operand and which numbers.
         source: OpError,
@@ -34,12 +34,12 @@ pub enum ModelError {
     /// The device failed.
     #[error("{site}: {source}")]
     Device {
-        /// Where.
+        /// Where in the model.
         site: Site,
-        /// What the device said.
+        /// The device's error.
         source: DeviceError,
     },
-    /// The rows do not fit the cache.
+    /// The rows do not fit into the cache.
     #[error(transparent)]
     Cache(#[from] CacheError),
     /// A tap could not be written.
@@ -48,7 +48,7 @@ pub enum ModelError {
 }
 
 impl ModelError {
-    /// True where the device is at fault, not the caller or the file.
+    /// True if the device is at fault, not the caller or the file.
     pub fn is_device(&self) -> bool {
         match self {
             ModelError::Device { .. } | ModelError::Load { .. } => true,

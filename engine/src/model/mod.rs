@@ -1,19 +1,19 @@
 //! A model that runs: weights on a backend, and the forward pass over a batch of tokens.
 //!
 //! [`forward`](Model::forward) takes rows of any sequences at any positions, writes their keys and values to the
-//! [cache](crate::kv_cache::KvCache), and hands back the logits of the rows that ask for them. Prefill, chunked
+//! [cache](crate::kv_cache::KvCache), and returns the logits of the rows that ask for them. Prefill, chunked
 //! prefill, decoding and batches of several sequences are the same call with other rows.
 //!
 //! * `layer` is the model: one line per op, in the order in which a layer runs. The architectures differ in which
 //!   weights there are (biases for `qwen2`, norms on q and k for `qwen3`) and in the numbers of [`ModelConfig`].
-//! * `pass` turns such a line into an op of the contract, validates it, launches it, and shows its result to the
+//! * `pass` turns such a line into an op of the contract, validates it, launches it, and passes its result to the
 //!   [taps](crate::taps).
-//! * `weights` names and adopts the tensors, `scratch` holds the activations.
+//! * `weights` finds the tensors by name and puts them on the backend, `scratch` holds the activations.
 
-mod batch;
+mod buffer_pool;
 mod error;
 mod layer;
-mod lent;
+mod logits;
 mod pass;
 mod scratch;
 mod weights;
@@ -25,10 +25,11 @@ use crate::gguf::Gguf;
 use crate::kv_cache::{CacheError, KvCache, KvConfig};
 use crate::taps::{Phase, TapSink};
 
-pub use batch::{Batch, Logits, Row};
+pub use crate::batch::{Batch, Row};
 pub use error::ModelError;
+pub use logits::Logits;
 
-use lent::Home;
+use buffer_pool::BufferPool;
 use pass::Pass;
 use scratch::Scratch;
 use weights::Weights;
@@ -40,10 +41,10 @@ pub struct Model<B: Backend> {
     stream: B::Stream,
     config: ModelConfig,
     weights: Weights<B::Buffer>,
-    /// Activations, for as many rows as the largest batch had.
+    /// Activations, for as many rows as the largest batch so far.
     scratch: Option<Scratch<B::Buffer>>,
-    /// Where logits come to the host.
-    host: Home,
+    /// Host memory for logits.
+    host: BufferPool,
 }
 
 /// Which forward pass of a generation this is; for taps and logs.
@@ -59,16 +60,16 @@ impl Step {
     /// The prompt, or a part of it.
     pub const PREFILL: Step = Step { number: 0, phase: Phase::Prefill };
 
-    /// The pass that takes in the `number`-th generated token, from 1.
+    /// The pass that runs the `number`-th generated token, from 1.
     pub const fn decode(number: usize) -> Self {
         Step { number, phase: Phase::Decode }
     }
 }
 
-/// How far the weights are on their way to the backend.
+/// Progress of loading the weights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Loaded {
-    /// Bytes of the tensors that the backend has been given. Those of the last few may still be on their way.
+    /// Bytes of the tensors handed to the backend so far. The backend may still be copying the last few.
     pub bytes: usize,
     /// Bytes of all tensors of the file.
     pub all: usize,
@@ -77,13 +78,13 @@ pub struct Loaded {
 impl<B: Backend> Model<B> {
     /// Puts the weights of `gguf` on `backend`, without a copy where it can read them in place.
     ///
-    /// Whether the tensors suit `config` is the business of the [guard rail](crate::guard_rail). Where that was overridden,
-    /// a missing tensor is an error here and a wrong shape one of the op that meets it.
+    /// The [guard rail](crate::guard_rail) checks before this that the tensors match `config`. If it was overridden, a missing
+    /// tensor is an error here, and a wrong shape is an error of the first op that uses it.
     pub fn load(backend: B, gguf: &Gguf, config: ModelConfig) -> Result<Self, ModelError> {
         Self::load_watched(backend, gguf, config, &mut |_| ())
     }
 
-    /// The same; `watch` is told after each tensor how far it is.
+    /// As [`Model::load`]; calls `watch` with the progress after each tensor.
     pub fn load_watched(
         backend: B,
         gguf: &Gguf,
@@ -94,15 +95,15 @@ impl<B: Backend> Model<B> {
         let stream = backend.stream().map_err(device)?;
         let weights = Weights::load(&backend, &stream, gguf, &config, watch)?;
         backend.synchronize(&stream).map_err(device)?;
-        Ok(Model { backend, stream, config, weights, scratch: None, host: Home::default() })
+        Ok(Model { backend, stream, config, weights, scratch: None, host: BufferPool::default() })
     }
 
-    /// What the model is made of.
+    /// The numbers that describe the model.
     pub fn config(&self) -> &ModelConfig {
         &self.config
     }
 
-    /// What it runs on.
+    /// The backend that it runs on.
     pub fn backend(&self) -> &B {
         &self.backend
     }
@@ -133,7 +134,7 @@ impl<B: Backend> Model<B> {
         taps: &mut dyn TapSink,
     ) -> Result<Logits, ModelError> {
         let lengths = cache.lengths_after(batch.rows())?;
-        let outputs = batch.outputs();
+        let outputs = batch.output_rows();
         let scratch =
             Self::scratch(&mut self.scratch, &self.backend, &self.config, batch.rows().len(), outputs.len())?;
         let mut pass =
@@ -147,7 +148,7 @@ impl<B: Backend> Model<B> {
         Ok(Logits::new(values, self.config.vocab_size))
     }
 
-    /// Buffers for `rows` rows, of which `outputs` have logits; new ones only where the old ones are too small.
+    /// Buffers for `rows` rows, of which `outputs` have logits. Allocates only if those in `slot` are too small.
     fn scratch<'s>(
         slot: &'s mut Option<Scratch<B::Buffer>>,
         backend: &B,

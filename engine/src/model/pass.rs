@@ -1,9 +1,9 @@
-//! One forward pass under way: from a line of `layer` to an op on the backend.
+//! A running forward pass: turns each call of `layer` into an op on the backend.
 
 use kernels::ops::{Add, Attention, Copy, Embed, KvWrite, Matmul, RmsNorm, Rope, SiluMul};
 use kernels::{Backend, DeviceError, IndexBuffer, Op, Site, Source, Valid, View};
 
-use super::lent::{Home, Lent};
+use super::buffer_pool::{BufferPool, PooledBuffer};
 use super::scratch::Activation;
 use super::weights::{Linear, Weight};
 use super::{Batch, ModelError, Step};
@@ -11,7 +11,7 @@ use crate::config::ModelConfig;
 use crate::kv_cache::KvCache;
 use crate::taps::{Point, Tap, TapSink};
 
-/// What all ops of a pass have in common.
+/// What all ops of a pass share.
 pub(super) struct Pass<'a, B: Backend> {
     backend: &'a B,
     stream: &'a B::Stream,
@@ -21,23 +21,24 @@ pub(super) struct Pass<'a, B: Backend> {
     ids: IndexBuffer<B::Buffer>,
     seqs: IndexBuffer<B::Buffer>,
     positions: IndexBuffer<B::Buffer>,
-    /// Rows of the batch; from [`Pass::choose`] on, those that were chosen.
+    /// Rows of the batch; after [`Pass::gather_rows`], the gathered rows.
     rows: usize,
-    /// Sequence and position of each of them, for taps.
-    shown: Shown,
+    /// Which rows these are, for taps.
+    labels: RowLabels,
     step: Step,
     layer: Option<usize>,
     taps: &'a mut dyn TapSink,
 }
 
-/// One of several products of the same activations.
-pub(super) struct Branch<'a, Buf> {
+/// One of several matmuls of the same activations.
+pub(super) struct Projection<'a, Buf> {
     pub(super) point: Point,
     pub(super) linear: &'a Linear<Buf>,
     pub(super) out: &'a mut Activation<Buf>,
 }
 
-struct Shown {
+/// Sequence and position of each row.
+struct RowLabels {
     seqs: Vec<u32>,
     positions: Vec<u32>,
 }
@@ -52,17 +53,18 @@ impl<'a, B: Backend> Pass<'a, B> {
         step: Step,
         taps: &'a mut dyn TapSink,
     ) -> Result<Self, ModelError> {
-        let shown = Shown { seqs: batch.column(|row| row.seq), positions: batch.column(|row| row.position) };
+        let labels =
+            RowLabels { seqs: batch.column(|row| row.seq), positions: batch.column(|row| row.position) };
         let upload = |values: &[u32], label: &str| {
             let load = |source| ModelError::Load { what: label.into(), source };
             backend.indices(stream, values, label).map_err(load)
         };
         Ok(Pass {
             ids: upload(&batch.column(|row| row.token), "token ids")?,
-            seqs: upload(&shown.seqs, "sequences")?,
-            positions: upload(&shown.positions, "positions")?,
+            seqs: upload(&labels.seqs, "sequences")?,
+            positions: upload(&labels.positions, "positions")?,
             rows: batch.rows().len(),
-            shown,
+            labels,
             backend,
             stream,
             config,
@@ -73,9 +75,14 @@ impl<'a, B: Backend> Pass<'a, B> {
         })
     }
 
-    /// What follows belongs to layer `l`.
-    pub(super) fn enter(&mut self, l: usize) {
+    /// The ops that follow belong to layer `l`.
+    pub(super) fn enter_layer(&mut self, l: usize) {
         self.layer = Some(l);
+    }
+
+    /// The layer of an op that only layers have.
+    fn current_layer(&self) -> usize {
+        self.layer.expect("the cache is read and written inside a layer")
     }
 
     pub(super) fn embed(
@@ -86,7 +93,7 @@ impl<'a, B: Backend> Pass<'a, B> {
     ) -> Result<(), ModelError> {
         let op = Embed { table: table.view(), ids: self.ids.all(), out: out.view_mut(self.rows) };
         self.launch(point, Op::Embed(op))?;
-        self.show(point, out)
+        self.tap(point, out)
     }
 
     pub(super) fn rms_norm(
@@ -99,7 +106,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         let (x, out_view) = (Source::Of(x.view(self.rows)), out.view_mut(self.rows));
         let op = RmsNorm { x, weight: weight.view(), out: out_view, eps: self.config.rms_eps };
         self.launch(point, Op::RmsNorm(op))?;
-        self.show(point, out)
+        self.tap(point, out)
     }
 
     pub(super) fn rms_norm_in_place(
@@ -111,10 +118,10 @@ impl<'a, B: Backend> Pass<'a, B> {
         let out = x.view_mut(self.rows);
         let op = RmsNorm { x: Source::InPlace, weight: weight.view(), out, eps: self.config.rms_eps };
         self.launch(point, Op::RmsNorm(op))?;
-        self.show(point, x)
+        self.tap(point, x)
     }
 
-    /// Normalises each head for itself.
+    /// Normalises each head by itself.
     pub(super) fn norm_heads(
         &mut self,
         point: Point,
@@ -124,7 +131,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         let out = x.head_rows_mut(self.rows, self.config.head_dim);
         let op = RmsNorm { x: Source::InPlace, weight: weight.view(), out, eps: self.config.rms_eps };
         self.launch(point, Op::RmsNorm(op))?;
-        self.show_heads(point, x)
+        self.tap_heads(point, x)
     }
 
     pub(super) fn linear(
@@ -137,15 +144,15 @@ impl<'a, B: Backend> Pass<'a, B> {
         self.product(point, x, &linear.weight, linear.bias.as_ref(), out)
     }
 
-    /// Products of one `x`, none of which needs another.
-    pub(super) fn linears<const N: usize>(
+    /// Matmuls of one `x` that do not depend on each other, launched together.
+    pub(super) fn project<const N: usize>(
         &mut self,
         x: &Activation<B::Buffer>,
-        mut branches: [Branch<'_, B::Buffer>; N],
+        mut projections: [Projection<'_, B::Buffer>; N],
     ) -> Result<(), ModelError> {
-        let points = branches.each_ref().map(|branch| branch.point);
+        let points = projections.each_ref().map(|projection| projection.point);
         let mut ops = Vec::with_capacity(N);
-        for Branch { point, linear, out } in &mut branches {
+        for Projection { point, linear, out } in &mut projections {
             let bias = linear.bias.as_ref().map(Weight::view);
             let (x, out) = (x.view(self.rows), out.view_mut(self.rows));
             let op = Matmul { x, weight: linear.weight.view(), bias, out };
@@ -153,7 +160,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         }
         let launched = self.backend.launch_together(self.stream, ops);
         launched.map_err(|(nth, source)| self.device_error(points[nth], source))?;
-        branches.into_iter().try_for_each(|branch| self.show(branch.point, branch.out))
+        projections.into_iter().try_for_each(|projection| self.tap(projection.point, projection.out))
     }
 
     pub(super) fn matmul(
@@ -177,7 +184,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         let (x, bias) = (x.view(self.rows), bias.map(Weight::view));
         let op = Matmul { x, weight: weight.view(), bias, out: out.view_mut(self.rows) };
         self.launch(point, Op::Matmul(op))?;
-        self.show(point, out)
+        self.tap(point, out)
     }
 
     pub(super) fn rope(
@@ -199,7 +206,7 @@ impl<'a, B: Backend> Pass<'a, B> {
             max_positions: self.slots,
         };
         self.launch(point, Op::Rope(op))?;
-        self.show_heads(point, x)
+        self.tap_heads(point, x)
     }
 
     pub(super) fn kv_write(
@@ -209,7 +216,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         v: &Activation<B::Buffer>,
         cache: &mut KvCache<B::Buffer>,
     ) -> Result<(), ModelError> {
-        let layer = self.layer.unwrap_or_default();
+        let layer = self.current_layer();
         let head_dim = self.config.head_dim;
         let (k_cache, v_cache) = cache.layer_mut(layer)?;
         let op = KvWrite {
@@ -222,10 +229,10 @@ impl<'a, B: Backend> Pass<'a, B> {
         };
         self.launch(point, Op::KvWrite(op))?;
         if self.taps.wants(point, self.layer) {
-            let slots = self.shown.seqs.iter().zip(&self.shown.positions);
+            let slots = self.labels.seqs.iter().zip(&self.labels.positions);
             let slots: Vec<_> = slots.map(|(&seq, &position)| (seq as usize, position as usize)).collect();
             let written = cache.slots_of(self.backend, self.stream, layer, &slots)?;
-            self.take(point, &[2, self.rows, self.config.n_kv_head, head_dim], &written)?;
+            self.record(point, &[2, self.rows, self.config.n_kv_head, head_dim], &written)?;
         }
         Ok(())
     }
@@ -238,7 +245,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         out: &mut Activation<B::Buffer>,
     ) -> Result<(), ModelError> {
         let head_dim = self.config.head_dim;
-        let (k_cache, v_cache) = cache.layer(self.layer.unwrap_or_default())?;
+        let (k_cache, v_cache) = cache.layer(self.current_layer())?;
         let op = Attention {
             q: q.heads(self.rows, head_dim),
             k_cache,
@@ -251,18 +258,18 @@ impl<'a, B: Backend> Pass<'a, B> {
             softcap: None,
         };
         self.launch(point, Op::Attention(op))?;
-        self.show_heads(point, out)
+        self.tap_heads(point, out)
     }
 
     pub(super) fn add(
         &mut self,
         point: Point,
         x: &mut Activation<B::Buffer>,
-        change: &Activation<B::Buffer>,
+        delta: &Activation<B::Buffer>,
     ) -> Result<(), ModelError> {
-        let op = Add { a: Source::InPlace, b: change.view(self.rows), out: x.view_mut(self.rows) };
+        let op = Add { a: Source::InPlace, b: delta.view(self.rows), out: x.view_mut(self.rows) };
         self.launch(point, Op::Add(op))?;
-        self.show(point, x)
+        self.tap(point, x)
     }
 
     pub(super) fn silu_mul(
@@ -273,27 +280,27 @@ impl<'a, B: Backend> Pass<'a, B> {
     ) -> Result<(), ModelError> {
         let op = SiluMul { gate: Source::InPlace, up: up.view(self.rows), out: gate.view_mut(self.rows) };
         self.launch(point, Op::SiluMul(op))?;
-        self.show(point, gate)
+        self.tap(point, gate)
     }
 
-    /// Copies the rows `chosen` of `x` to the front of `out`; what follows is about these rows alone.
-    pub(super) fn choose(
+    /// Copies the given rows of `x` to the front of `out`. The ops that follow are outside the layers and run on these rows only.
+    pub(super) fn gather_rows(
         &mut self,
         point: Point,
         x: &Activation<B::Buffer>,
-        chosen: &[usize],
+        rows: &[usize],
         out: &mut Activation<B::Buffer>,
     ) -> Result<(), ModelError> {
         self.layer = None;
         let mut to = 0;
-        for run in chosen.chunk_by(|a, b| a + 1 == *b) {
+        for run in rows.chunk_by(|a, b| a + 1 == *b) {
             let op = Copy { x: x.slice(run[0], run.len()), out: out.slice_mut(to, run.len()) };
             self.launch(point, Op::Copy(op))?;
             to += run.len();
         }
-        let pick = |values: &[u32]| chosen.iter().map(|&row| values[row]).collect();
-        self.shown = Shown { seqs: pick(&self.shown.seqs), positions: pick(&self.shown.positions) };
-        self.rows = chosen.len();
+        let pick = |values: &[u32]| rows.iter().map(|&row| values[row]).collect();
+        self.labels = RowLabels { seqs: pick(&self.labels.seqs), positions: pick(&self.labels.positions) };
+        self.rows = rows.len();
         Ok(())
     }
 
@@ -302,11 +309,11 @@ impl<'a, B: Backend> Pass<'a, B> {
         &self,
         point: Point,
         x: &Activation<B::Buffer>,
-        host: &Home,
-    ) -> Result<Lent, ModelError> {
+        host: &BufferPool,
+    ) -> Result<PooledBuffer, ModelError> {
         let View { buffer, layout } = x.view(self.rows);
         let range = layout.byte_range().unwrap_or_default();
-        host.lend(range.len() / size_of::<f32>(), |values| {
+        host.filled(range.len() / size_of::<f32>(), |values| {
             let to = bytemuck::cast_slice_mut(values);
             let read = self.backend.read_into(self.stream, buffer, range, &self.site(point), to);
             read.map_err(|source| self.device_error(point, source))
@@ -318,34 +325,34 @@ impl<'a, B: Backend> Pass<'a, B> {
         self.backend.synchronize(self.stream).map_err(|source| self.device_error(Point::XOut, source))
     }
 
-    /// Shows the rows of `x` to the taps, if they want them.
-    pub(super) fn show(&mut self, point: Point, x: &Activation<B::Buffer>) -> Result<(), ModelError> {
-        self.tap(point, x.view(self.rows))
+    /// Gives the rows of `x` to the tap sink if it wants them.
+    pub(super) fn tap(&mut self, point: Point, x: &Activation<B::Buffer>) -> Result<(), ModelError> {
+        self.tap_view(point, x.view(self.rows))
     }
 
-    fn show_heads(&mut self, point: Point, x: &Activation<B::Buffer>) -> Result<(), ModelError> {
-        self.tap(point, x.heads(self.rows, self.config.head_dim))
+    fn tap_heads(&mut self, point: Point, x: &Activation<B::Buffer>) -> Result<(), ModelError> {
+        self.tap_view(point, x.heads(self.rows, self.config.head_dim))
     }
 
-    fn tap(&mut self, point: Point, x: View<'_, B::Buffer>) -> Result<(), ModelError> {
+    fn tap_view(&mut self, point: Point, x: View<'_, B::Buffer>) -> Result<(), ModelError> {
         if !self.taps.wants(point, self.layer) {
             return Ok(());
         }
-        let values = self.fetch(point, x)?;
-        self.take(point, x.layout.shape(), &values)
+        let values = self.read_back(point, x)?;
+        self.record(point, x.layout.shape(), &values)
     }
 
-    fn take(&mut self, point: Point, shape: &[usize], values: &[f32]) -> Result<(), ModelError> {
-        let Shown { seqs, positions } = &self.shown;
+    fn record(&mut self, point: Point, shape: &[usize], values: &[f32]) -> Result<(), ModelError> {
+        let RowLabels { seqs, positions } = &self.labels;
         let Step { number: step, phase } = self.step;
         let tap = Tap { point, layer: self.layer, step, phase, seqs, positions, shape, values };
-        Ok(self.taps.take(&tap)?)
+        Ok(self.taps.record(&tap)?)
     }
 
-    fn fetch(&self, point: Point, x: View<'_, B::Buffer>) -> Result<Vec<f32>, ModelError> {
+    fn read_back(&self, point: Point, x: View<'_, B::Buffer>) -> Result<Vec<f32>, ModelError> {
         let read = self.backend.read(self.stream, x, &self.site(point)).and_then(kernels::Readback::wait);
         let tensor = read.map_err(|source| self.device_error(point, source))?;
-        Ok(tensor.f32s().unwrap_or_default())
+        Ok(tensor.f32s().expect("activations are f32"))
     }
 
     fn launch(&self, point: Point, op: Op<'_, B::Buffer>) -> Result<(), ModelError> {

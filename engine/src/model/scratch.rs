@@ -81,16 +81,16 @@ pub(super) struct Scratch<Buf> {
     pub(super) k: Activation<Buf>,
     /// `[rows, n_kv_head·head_dim]`.
     pub(super) v: Activation<Buf>,
-    /// What attention gives, `[rows, n_head·head_dim]`.
-    pub(super) attended: Activation<Buf>,
-    /// What attention and feed-forward add to `x`, `[rows, n_embd]`.
-    pub(super) change: Activation<Buf>,
+    /// Output of attention, `[rows, n_head·head_dim]`.
+    pub(super) attn_out: Activation<Buf>,
+    /// What attention or feed-forward adds to `x`, `[rows, n_embd]`.
+    pub(super) delta: Activation<Buf>,
     /// `[rows, n_ff]`.
     pub(super) gate: Activation<Buf>,
     /// `[rows, n_ff]`.
     pub(super) up: Activation<Buf>,
     /// Rows of `x` whose logits are wanted, `[outputs, n_embd]`.
-    pub(super) chosen: Activation<Buf>,
+    pub(super) output_rows: Activation<Buf>,
     /// `[outputs, vocab]`.
     pub(super) logits: Activation<Buf>,
     rows: usize,
@@ -113,11 +113,11 @@ impl<Buf> Scratch<Buf> {
             q: of(rows, heads(c.n_head), "q")?,
             k: of(rows, heads(c.n_kv_head), "k")?,
             v: of(rows, heads(c.n_kv_head), "v")?,
-            attended: of(rows, heads(c.n_head), "attended")?,
-            change: of(rows, c.n_embd, "change")?,
+            attn_out: of(rows, heads(c.n_head), "attn_out")?,
+            delta: of(rows, c.n_embd, "delta")?,
             gate: of(rows, c.n_ff, "gate")?,
             up: of(rows, c.n_ff, "up")?,
-            chosen: of(outputs, c.n_embd, "chosen")?,
+            output_rows: of(outputs, c.n_embd, "output rows")?,
             logits: of(outputs, c.vocab_size, "logits")?,
             rows,
             outputs,

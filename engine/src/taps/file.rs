@@ -2,9 +2,9 @@
 //!
 //! A tensor is called `step0.pos0.layer3.q_rope`: step, position of its first row (with `seq2.` before it for a sequence other than 0),
 //! layer where there is one, point. The key `taps` of the file's metadata is a JSON list, in the order in which they
-//! were taken, of `name`, `point`, `step`, `phase`, `layer` (−1 outside the layers), `seqs`, `positions`, `shape`.
+//! were recorded, of `name`, `point`, `step`, `phase`, `layer` (−1 outside the layers), `seqs`, `positions`, `shape`.
 //!
-//! Tensors, names and list wait on the disk; what is held grows by a few bytes a pass.
+//! Tensors, names and list are spilled to disk; the memory in use grows by a few bytes a pass.
 
 use std::collections::HashSet;
 use std::io::{self, Write};
@@ -14,20 +14,21 @@ use serde_json::{Value, json};
 
 use super::{Point, Selection, Tap, TapError, TapSink};
 use crate::safetensors_file::SafetensorsFile;
-use crate::spool::Spool;
+use crate::spill_file::SpillFile;
 
-/// A file that takes the taps of a selection as they come.
+/// Writes the taps of a selection to a file as they are computed.
 #[derive(Debug)]
 pub struct TapFile {
     selection: Selection,
     file: SafetensorsFile,
-    /// The list of taps, as it stands inside a JSON string.
-    list: Spool,
+    /// The list of taps, as it is written inside a JSON string.
+    list: SpillFile,
     count: usize,
-    /// Rows whose taps are complete. A name begins with its rows, so that names of other rows differ from it.
+    /// Rows whose taps are complete. The name of a tap starts with its rows: taps of different rows never have the same name.
     rows: HashSet<Rows>,
-    /// The rows under way, and the names of their taps.
+    /// The current rows.
     current: Option<Rows>,
+    /// Names of the taps of the current rows.
     names: HashSet<String>,
 }
 
@@ -35,10 +36,10 @@ pub struct TapFile {
 type Rows = (usize, u32, u32);
 
 impl TapFile {
-    /// A file at `path`, which appears there when [`TapFile::finish`] is called.
+    /// Starts a file that [`TapFile::finish`] puts at `path`.
     pub fn create(path: &Path, selection: Selection) -> Result<Self, TapError> {
-        let created = SafetensorsFile::create(path).and_then(|file| Ok((file, Spool::create(path, "taps")?)));
-        let (file, list) = created.map_err(|e| io_error(path, e))?;
+        let created = SafetensorsFile::create(path).and_then(|file| Ok((file.spill_file()?, file)));
+        let (list, file) = created.map_err(|e| io_error(path, e))?;
         Ok(TapFile {
             selection,
             file,
@@ -50,7 +51,7 @@ impl TapFile {
         })
     }
 
-    /// Taps taken so far.
+    /// Taps recorded so far.
     pub const fn count(&self) -> usize {
         self.count
     }
@@ -67,7 +68,7 @@ impl TapFile {
         self.write(name, shape, values)
     }
 
-    /// Puts the file in its place, with `metadata` besides the list of taps.
+    /// Puts the file at its path, with `metadata` besides the list of taps.
     pub fn finish(mut self, metadata: &[(&str, String)]) -> Result<(), TapError> {
         let path = self.file.path().to_owned();
         let closed = self.list.write_all(if self.count == 0 { b"[]" } else { b"]" });
@@ -83,12 +84,10 @@ impl TapFile {
         let written = self.file.tensor(&name, shape).and_then(|()| self.file.append(values));
         written.map_err(|e| io_error(self.file.path(), e))
     }
-}
 
-impl TapFile {
     fn list_entry(&mut self, entry: &Value) -> io::Result<()> {
         self.list.write_all(if self.count == 0 { b"[" } else { b"," })?;
-        // A string in quotes, as it is written in JSON, without the quotes.
+        // As it is written inside a JSON string: escaped, without the quotes.
         let escaped = Value::from(entry.to_string()).to_string();
         self.list.write_all(&escaped.as_bytes()[1..escaped.len() - 1])?;
         self.count += 1;
@@ -101,7 +100,7 @@ impl TapSink for TapFile {
         self.selection.includes(point, layer)
     }
 
-    fn take(&mut self, tap: &Tap<'_>) -> Result<(), TapError> {
+    fn record(&mut self, tap: &Tap<'_>) -> Result<(), TapError> {
         let (name, rows) = (name(tap), (tap.step, first(tap.seqs), first(tap.positions)));
         if self.current != Some(rows) {
             if self.rows.contains(&rows) {

@@ -1,8 +1,8 @@
 //! Taps: the intermediate results of a forward pass, at named points.
 //!
-//! The [points](Point) are in the order in which the model computes them. A [`TapSink`] says which ones it wants; only those
-//! are read back from the device, so that without taps nothing is copied and nothing waits. [`TapFile`] writes
-//! what a [`Selection`] wants to a safetensors file, as it comes.
+//! The [points](Point) are in the order in which the model computes them. A [`TapSink`] says which ones it wants, and only
+//! those are read back from the device: without taps nothing is copied and nothing waits. [`TapFile`] writes the points of a
+//! [`Selection`] to a safetensors file as they are computed.
 
 mod file;
 mod selection;
@@ -63,7 +63,7 @@ points! {
     KRope "k_rope" true,
     /// What the cache holds for the rows, decoded: keys, then values, `[2, rows, n_kv_head, head_dim]`.
     KvWrite "kv_write" true,
-    /// What attention gives, `[rows, n_head, head_dim]`.
+    /// Output of attention, `[rows, n_head, head_dim]`.
     AttnOut "attn_out" true,
     /// Attention's output projected, `[rows, n_embd]`.
     WoOut "wo_out" true,
@@ -81,7 +81,7 @@ points! {
     MlpOut "mlp_out" true,
     /// The residual stream after the layer, `[rows, n_embd]`.
     XOut "x_out" true,
-    /// Normalised for the logits, rows that have logits only, `[outputs, n_embd]`.
+    /// Normalised for the logits, only the rows that have logits, `[outputs, n_embd]`.
     FinalNorm "final_norm" false,
     /// `[outputs, vocab]`.
     Logits "logits" false,
@@ -93,7 +93,7 @@ impl fmt::Display for Point {
     }
 }
 
-/// A name that is no point's.
+/// A name that no trace point has.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("unknown trace point '{0}'; the points are {all}", all = Point::ALL.iter().map(|p| p.name()).collect::<Vec<_>>().join(", "))]
 pub struct UnknownPoint(String);
@@ -109,7 +109,7 @@ impl FromStr for Point {
 /// One intermediate result.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tap<'a> {
-    /// Where it was taken.
+    /// The trace point.
     pub point: Point,
     /// Layer, for points inside one.
     pub layer: Option<usize>,
@@ -127,7 +127,7 @@ pub struct Tap<'a> {
     pub values: &'a [f32],
 }
 
-/// A tap that could not be kept.
+/// A tap that could not be recorded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TapError {
@@ -140,23 +140,23 @@ pub enum TapError {
         source: io::Error,
     },
     /// Two taps of one name: the same rows went through the same step twice.
-    #[error("tap '{name}' was taken twice")]
+    #[error("tap '{name}' was recorded twice")]
     Twice {
         /// Its name.
         name: String,
     },
 }
 
-/// Somebody who looks at intermediate results.
+/// Receives intermediate results.
 pub trait TapSink {
-    /// Whether `point` of `layer` is wanted. Asked before anything is copied.
+    /// True if the sink wants `point` of `layer`. Called before anything is copied.
     fn wants(&self, point: Point, layer: Option<usize>) -> bool;
 
-    /// Takes one.
-    fn take(&mut self, tap: &Tap<'_>) -> Result<(), TapError>;
+    /// Receives one result that the sink wants.
+    fn record(&mut self, tap: &Tap<'_>) -> Result<(), TapError>;
 }
 
-/// Nobody looks.
+/// Wants nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NoTaps;
 
@@ -165,7 +165,7 @@ impl TapSink for NoTaps {
         false
     }
 
-    fn take(&mut self, _: &Tap<'_>) -> Result<(), TapError> {
+    fn record(&mut self, _: &Tap<'_>) -> Result<(), TapError> {
         Ok(())
     }
 }

@@ -1,28 +1,26 @@
-//! What goes into a forward pass and what comes out.
+//! What goes into a forward pass: tokens with their sequences and positions.
 
-use super::lent::Lent;
-
-/// One token on its way through the model.
+/// One token of a forward pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
-    /// The token.
+    /// The token's id.
     pub token: u32,
     /// The sequence that it belongs to.
     pub seq: u32,
-    /// Its place there, from 0.
+    /// Its position in the sequence, from 0.
     pub position: u32,
-    /// Whether the logits behind it are wanted.
+    /// True if the caller wants the logits after this token.
     pub logits: bool,
 }
 
-/// Rows that run together. Those of one sequence come in the order of their positions.
+/// Rows that run together. The rows of one sequence are in the order of their positions.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Batch {
     rows: Vec<Row>,
 }
 
 impl Batch {
-    /// The given rows.
+    /// A batch of the given rows.
     pub fn new(rows: Vec<Row>) -> Self {
         Batch { rows }
     }
@@ -38,7 +36,7 @@ impl Batch {
         Batch { rows }
     }
 
-    /// The same rows, each with its logits.
+    /// The same rows, all with their logits.
     #[must_use]
     pub fn with_all_logits(mut self) -> Self {
         self.rows.iter_mut().for_each(|row| row.logits = true);
@@ -58,40 +56,12 @@ impl Batch {
     }
 
     /// One field of each row.
-    pub(super) fn column(&self, field: impl Fn(&Row) -> u32) -> Vec<u32> {
+    pub(crate) fn column(&self, field: impl Fn(&Row) -> u32) -> Vec<u32> {
         self.rows.iter().map(field).collect()
     }
 
-    /// Rows that want logits.
-    pub(super) fn outputs(&self) -> Vec<usize> {
+    /// Indices of the rows that want logits, ascending.
+    pub(crate) fn output_rows(&self) -> Vec<usize> {
         (0..self.rows.len()).filter(|&row| self.rows[row].logits).collect()
-    }
-}
-
-/// Logits, row by row.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Logits {
-    values: Lent,
-    vocab: usize,
-}
-
-impl Logits {
-    pub(super) fn new(values: Lent, vocab: usize) -> Self {
-        Logits { values, vocab }
-    }
-
-    /// The logits of each row that asked for them, by token.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = &[f32]> + DoubleEndedIterator {
-        self.values.chunks_exact(self.vocab.max(1))
-    }
-
-    /// The logits of the last such row; empty where none asked.
-    pub fn last(&self) -> &[f32] {
-        self.rows().next_back().unwrap_or_default()
-    }
-
-    /// All of them, `[rows, vocab]`.
-    pub fn values(&self) -> &[f32] {
-        &self.values
     }
 }
