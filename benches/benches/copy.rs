@@ -1,9 +1,10 @@
 //! `copy`: the residual stream, kept aside.
 
+use assay_benches::elementwise;
 use assay_benches::smollm2::EMBD;
-use assay_benches::{elementwise, run};
+use criterion::Criterion;
 use kernels::Stem;
 
-fn main() {
-    run(|criterion| elementwise(criterion, Stem::Copy, &["x"], EMBD, 1, |record| record));
+pub fn bench(criterion: &mut Criterion) {
+    elementwise(criterion, Stem::Copy, &["x"], EMBD, 1, |record| record);
 }

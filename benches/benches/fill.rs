@@ -1,9 +1,10 @@
 //! `fill`: a buffer as large as the activations of a feed-forward layer.
 
+use assay_benches::elementwise;
 use assay_benches::smollm2::FF;
-use assay_benches::{elementwise, run};
+use criterion::Criterion;
 use kernels::Stem;
 
-fn main() {
-    run(|criterion| elementwise(criterion, Stem::Fill, &[], FF, 1, |record| record.param("value", 0.5f32)));
+pub fn bench(criterion: &mut Criterion) {
+    elementwise(criterion, Stem::Fill, &[], FF, 1, |record| record.param("value", 0.5f32));
 }

@@ -1,7 +1,7 @@
 //! `matmul`: the last projection of a feed-forward layer, one token at a time and a piece of a prompt, and the logits.
 
 use assay_benches::smollm2::{EMBD, FF, ROWS, VOCAB};
-use assay_benches::{Cost, Dense, op, run};
+use assay_benches::{Cost, Dense, op};
 use criterion::Criterion;
 use kernels::{DType, Record, Stem};
 
@@ -27,11 +27,9 @@ fn matmul(criterion: &mut Criterion, format: DType, m: usize, n: usize, k: usize
     op(criterion, &format!("{format}, m={m} n={n} k={k}"), &record, Cost::pass(&record, 2 * m * n * k));
 }
 
-fn main() {
-    run(|criterion| {
-        for (m, format) in ROWS.into_iter().flat_map(|m| FORMATS.map(|format| (m, format))) {
-            matmul(criterion, format, m, EMBD, FF);
-        }
-        matmul(criterion, DType::Q8_0, 1, VOCAB, EMBD);
-    });
+pub fn bench(criterion: &mut Criterion) {
+    for (m, format) in ROWS.into_iter().flat_map(|m| FORMATS.map(|format| (m, format))) {
+        matmul(criterion, format, m, EMBD, FF);
+    }
+    matmul(criterion, DType::Q8_0, 1, VOCAB, EMBD);
 }

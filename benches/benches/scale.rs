@@ -1,11 +1,10 @@
 //! `scale`: the residual stream times a number.
 
+use assay_benches::elementwise;
 use assay_benches::smollm2::EMBD;
-use assay_benches::{elementwise, run};
+use criterion::Criterion;
 use kernels::Stem;
 
-fn main() {
-    run(|criterion| {
-        elementwise(criterion, Stem::Scale, &["x"], EMBD, 1, |record| record.param("factor", 0.125f32));
-    });
+pub fn bench(criterion: &mut Criterion) {
+    elementwise(criterion, Stem::Scale, &["x"], EMBD, 1, |record| record.param("factor", 0.125f32));
 }

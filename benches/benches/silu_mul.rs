@@ -1,9 +1,10 @@
 //! `silu_mul`: the gate of a feed-forward layer. A sigmoid and two products count as four operations.
 
+use assay_benches::elementwise;
 use assay_benches::smollm2::FF;
-use assay_benches::{elementwise, run};
+use criterion::Criterion;
 use kernels::Stem;
 
-fn main() {
-    run(|criterion| elementwise(criterion, Stem::SiluMul, &["gate", "up"], FF, 4, |record| record));
+pub fn bench(criterion: &mut Criterion) {
+    elementwise(criterion, Stem::SiluMul, &["gate", "up"], FF, 4, |record| record);
 }

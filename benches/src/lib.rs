@@ -1,6 +1,6 @@
 //! Benches of every op at the sizes of SmolLM2-135M, one file per stem under `benches/`.
 //!
-//! `cargo bench -p assay-benches` runs them all, `--bench rope` those of one op, `-- --quick` in less time. A bench is called
+//! `cargo bench -p assay-benches --bench ops` runs them all, with `-- rope` those of one op, `-- --quick` in less time. A bench is called
 //! `op/backend/case`. Elements per second are floating-point operations per second, bytes per second those that the op
 //! has to move at least: each input once in, each output once out. Only the op itself is timed, not the binding and
 //! validation before it.
