@@ -18,6 +18,7 @@ mod perplexity;
 mod progress;
 mod replay;
 mod run;
+mod scaffold;
 mod story;
 mod support;
 mod tokenize;
@@ -60,6 +61,7 @@ enum Command {
     List(list::List),
     Support(support::Support),
     Story(story::Story),
+    Scaffold(scaffold::Scaffold),
     Zoo(zoo::Zoo),
     Gpu(gpu::Gpu),
     #[command(hide = true)]
@@ -125,6 +127,7 @@ pub fn main() -> ExitCode {
         Command::List(command) => command.run(),
         Command::Support(command) => command.run(),
         Command::Story(command) => command.run(),
+        Command::Scaffold(command) => command.run(),
         Command::Zoo(command) => command.run(),
         Command::Gpu(command) => command.run(),
         Command::Worker(command) => command.run(),

@@ -1,5 +1,6 @@
 //! `assay story`: where everything about an op stands.
 
+use assay_cli::layers::{LAYERS, Names};
 use kernels::Stem;
 
 use super::{End, Trouble, print};
@@ -15,22 +16,11 @@ pub struct Story {
 impl Story {
     pub fn run(self) -> Result<End, Trouble> {
         let stem: Stem = self.op.parse().map_err(Trouble::input)?;
-        let chapters = [
-            ("what it computes, refuses, and may be wrong by", format!("kernels/src/ops/{stem}.rs")),
-            ("f64 reference and oracle", format!("backend-cpu/src/reference/{stem}.rs")),
-            ("fast CPU implementation", format!("backend-cpu/src/fast/{stem}.rs")),
-            ("conformance cases", format!("conformance/src/ops/{stem}.rs")),
-            ("results of other people's code", format!("golden/{stem}/")),
-            ("test of its bound, where it has one", format!("backend-cpu/tests/bounds/{stem}.rs")),
-            ("bench", format!("benches/benches/{stem}.rs")),
-        ];
-        for (what, path) in chapters {
-            let path = if std::path::Path::new(&path).exists() {
-                path
-            } else {
-                format!("{path} (not in this folder)")
-            };
-            print(&format!("{what:<50} {path}\n"));
+        let names = Names::of(stem);
+        for layer in LAYERS.iter().filter(|layer| layer.is_own() && layer.has(stem.facts().class)) {
+            let path = layer.path(&names);
+            let missing = if std::path::Path::new(&path).exists() { "" } else { " (not in this folder)" };
+            print(&format!("{:<50} {path}{missing}\n", layer.what));
         }
         print(&format!("\nrun its cases:  assay check '{stem}/'\nlist them:      assay list '{stem}/'\n"));
         Ok(End::Well)

@@ -77,4 +77,17 @@ mod tests {
             .out("v_cache", DType::F16, &[1, 8, 2, 32], Packing::Dense);
         assert_eq!(least(&write), 2 * 256 + 8 + 2 * 128);
     }
+
+    /// Where indices choose rows of another operand, the rows that nobody chose must not count.
+    #[test]
+    fn every_op_with_indices_is_thought_of() {
+        let has_indices = |stem: &&Stem| {
+            let operands = &stem.facts().operands;
+            operands.iter().any(|operand| operand.kind == kernels::OperandKind::Indices)
+        };
+        let found: Vec<Stem> = Stem::ALL.iter().filter(has_indices).copied().collect();
+        // Positions of `rope` choose nothing: it reads every row.
+        let known = [Stem::Embed, Stem::Rope, Stem::KvWrite, Stem::Attention];
+        assert_eq!(found, known, "say in `least` which rows count");
+    }
 }

@@ -130,7 +130,16 @@ fn variations(record: &Record) -> Vec<(String, Record)> {
             add("second term added twice", floats(record, "b", |b| 2.0 * b));
             add("second term missing", floats(record, "b", |_| 0.0));
         }
-        _ => {}
+        // No mistake of these is worth recomputing: elsewhere the pattern of the wrong elements says more.
+        Stem::Softmax
+        | Stem::Mul
+        | Stem::Scale
+        | Stem::Argmax
+        | Stem::Dequantize
+        | Stem::Quantize
+        | Stem::Cast
+        | Stem::Copy
+        | Stem::Fill => {}
     }
     all
 }
