@@ -37,7 +37,9 @@ impl Uploads {
     ) -> Result<(), DeviceError> {
         for (number, part) in bytes.chunks(CHUNK_BYTES[1]).enumerate() {
             let mut chunk = self.free_chunk(api, part.len())?;
-            chunk.bytes_mut()[..part.len()].copy_from_slice(part);
+            // SAFETY: the chunk is free: it is new, or the event after its last copy has passed.
+            let room = unsafe { chunk.bytes_mut() };
+            room[..part.len()].copy_from_slice(part);
             let destination = device_pointer(to.address(offset + number * CHUNK_BYTES[1]));
             let source = chunk.pointer();
             let kind = MemcpyKind::HostToDevice.number();
