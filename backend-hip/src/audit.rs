@@ -51,8 +51,8 @@ impl AuditOptions {
 pub(crate) struct Copy {
     pub tensor: String,
     pub step: usize,
-    /// −1 outside the layers.
-    pub layer: i64,
+    /// The layer's number; −1 outside the layers.
+    layer: String,
     pub stream: usize,
     pub source: u64,
     pub destination: usize,
@@ -69,7 +69,7 @@ impl Copy {
         Copy {
             tensor: tag.tensor.into(),
             step: tag.step,
-            layer: tag.layer.map_or(-1, |layer| i64::try_from(layer).unwrap_or(i64::MAX)),
+            layer: tag.layer.map_or_else(|| "-1".to_owned(), |layer| layer.to_string()),
             stream: 0,
             source: 0,
             destination: 0,

@@ -184,7 +184,7 @@ pub fn compile(stem: &str, source: &str, arch: &str) -> Result<Vec<u8>, CompileE
     let names = objects::HEADERS.iter().map(|(name, _)| text(name)).collect::<Result<Vec<_>, _>>()?;
     let pointers = |strings: &[CString]| strings.iter().map(|s| s.as_ptr()).collect::<Vec<_>>();
     let (header_pointers, name_pointers) = (pointers(&headers), pointers(&names));
-    let count = c_int::try_from(headers.len()).unwrap_or(c_int::MAX);
+    let count = c_int::try_from(headers.len()).expect("a handful of headers");
 
     let mut program = null_mut();
     // SAFETY: all strings are terminated and live; the arrays have `count` entries; `program` is a valid destination.
@@ -207,7 +207,7 @@ pub fn compile(stem: &str, source: &str, arch: &str) -> Result<Vec<u8>, CompileE
         .map(text)
         .collect::<Result<Vec<_>, _>>()?;
     let option_pointers = pointers(&options);
-    let count = c_int::try_from(options.len()).unwrap_or(c_int::MAX);
+    let count = c_int::try_from(options.len()).expect("a handful of options");
     // SAFETY: the program is live, the array has `count` terminated strings.
     let code = unsafe { (compiler.compile)(program, count, option_pointers.as_ptr()) };
     let made = if code == 0 {

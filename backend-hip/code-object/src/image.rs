@@ -145,9 +145,9 @@ fn contains(outer: &Range<u64>, inner: &Range<u64>) -> bool {
     outer.start <= inner.start && inner.start <= inner.end && inner.end <= outer.end
 }
 
-/// Offsets within a segment fit: its length is a `usize`.
+/// An offset within a segment.
 fn usize_of(offset: u64) -> usize {
-    usize::try_from(offset).unwrap_or(usize::MAX)
+    usize::try_from(offset).expect("segments end below MAX_IMAGE")
 }
 
 fn read_relocations(

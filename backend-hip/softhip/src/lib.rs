@@ -22,6 +22,7 @@
 pub mod api;
 pub mod control;
 pub mod exec;
+mod host;
 pub mod isa;
 pub mod memory;
 pub mod report;

@@ -8,6 +8,7 @@ use std::ptr::without_provenance_mut;
 use hip_api::Code;
 
 use crate::control::{FunctionId, ModuleId};
+use crate::host;
 use crate::sched::{EventId, StreamId};
 
 /// `hipStreamLegacy`, another name of the null stream.
@@ -73,7 +74,7 @@ pub(super) fn function(handle: *mut c_void) -> Result<FunctionId, Code> {
 pub(super) fn pointer(address: u64) -> *mut c_void {
     // Pinned memory is the host's own, and its provenance was exposed when it was allocated; other addresses are
     // numbers that nobody on the host may use.
-    std::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(usize::MAX))
+    std::ptr::with_exposed_provenance_mut(host::size(address))
 }
 
 /// The number of a pointer.

@@ -40,7 +40,7 @@ pub use launch::{LaunchMemory, ScalarLoad};
 pub use ranges::{Footprint, Ranges};
 pub use run::Run;
 pub use site::Site;
-pub(crate) use space::splitmix64;
+pub use space::splitmix64;
 pub use wave::{Addresses, Lanes, WAVE, WaveAccess};
 
 /// Which checks run. Bounds, lifetimes, permissions and alignment are always checked.

@@ -129,8 +129,8 @@ impl Slots {
     }
 }
 
-/// The next number of Steele, Lea and Flood's generator.
-pub(crate) fn splitmix64(state: &mut u64) -> u64 {
+/// The next number of `SplitMix64`, the generator of Steele, Lea and Flood. Any seed is a good seed.
+pub fn splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

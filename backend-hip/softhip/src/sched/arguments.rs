@@ -44,7 +44,8 @@ impl Shape {
         }
         let limit = kernel.max_flat_workgroup_size;
         if product(block) > u128::from(limit) {
-            let threads = u64::try_from(product(block)).unwrap_or(u64::MAX);
+            // Saturates: what does not fit is above every limit, too.
+            let threads = block.iter().fold(1, |threads: u64, &dim| threads.saturating_mul(dim.into()));
             return Err(LaunchProblem::BlockTooLarge { threads, limit });
         }
         if let Some(required) = kernel.required_workgroup_size.filter(|&required| required != block) {
