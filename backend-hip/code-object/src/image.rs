@@ -5,7 +5,8 @@ use std::ops::Range;
 use object::read::elf::{ProgramHeader as _, Rela as _};
 use object::{Endianness, elf};
 
-use crate::{Elf, ObjectError};
+use crate::elf::Elf;
+use crate::error::ObjectError;
 
 /// Images larger than this are refused: no kernel module comes near, and a hostile file
 /// must not make us allocate what it claims.
