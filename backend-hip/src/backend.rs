@@ -93,7 +93,7 @@ impl HipBackend {
     pub fn gpu(wanted: Option<&str>, mut options: Options) -> Result<Self, OpenGpuError> {
         let api = Api::rocm();
         let gpu = crate::gpu::pick(&api, wanted)?;
-        if gpu.arch != "gfx942" {
+        if code_object::GFX942.name() != Some(gpu.arch.as_str()) {
             let arch = gpu.arch.clone();
             options.objects = Objects::new(move |stem| {
                 crate::objects::source(stem)?;

@@ -26,8 +26,8 @@ pub enum ArgumentKind {
     GlobalBuffer,
     /// An offset of dynamic LDS.
     DynamicSharedPointer,
-    /// Filled in by the runtime: `hidden_block_count_x` and the like, by its name.
-    Hidden(String),
+    /// Filled in by the runtime.
+    Hidden(Hidden),
     /// Another kind (images, samplers, pipes), by its name.
     Other(String),
 }
@@ -38,8 +38,10 @@ impl ArgumentKind {
             "by_value" => Self::ByValue,
             "global_buffer" => Self::GlobalBuffer,
             "dynamic_shared_pointer" => Self::DynamicSharedPointer,
-            hidden if hidden.starts_with("hidden_") => Self::Hidden(hidden.to_owned()),
-            other => Self::Other(other.to_owned()),
+            other => match other.strip_prefix(HIDDEN) {
+                Some(hidden) => Self::Hidden(Hidden::parse(hidden)),
+                None => Self::Other(other.to_owned()),
+            },
         }
     }
 
@@ -51,11 +53,107 @@ impl ArgumentKind {
 
 impl Display for ArgumentKind {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ByValue => f.write_str("by_value"),
+            Self::GlobalBuffer => f.write_str("global_buffer"),
+            Self::DynamicSharedPointer => f.write_str("dynamic_shared_pointer"),
+            Self::Hidden(hidden) => write!(f, "{HIDDEN}{hidden}"),
+            Self::Other(name) => f.write_str(name),
+        }
+    }
+}
+
+/// What the names of the arguments that the runtime fills in begin with.
+const HIDDEN: &str = "hidden_";
+
+/// What the runtime passes in an argument that the source does not have.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Hidden {
+    /// Workgroups along an axis.
+    BlockCount(Axis),
+    /// Work-items of a workgroup along an axis.
+    GroupSize(Axis),
+    /// Dimensions of the grid.
+    GridDims,
+    /// Bytes of LDS beyond what the kernel declares.
+    DynamicLdsSize,
+    /// Something else, by its name without the prefix.
+    Other(String),
+}
+
+/// An axis of the grid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Axis {
+    /// The first.
+    X,
+    /// The second.
+    Y,
+    /// The third.
+    Z,
+}
+
+impl Hidden {
+    fn parse(name: &str) -> Self {
+        match name {
+            "block_count_x" => Self::BlockCount(Axis::X),
+            "block_count_y" => Self::BlockCount(Axis::Y),
+            "block_count_z" => Self::BlockCount(Axis::Z),
+            "group_size_x" => Self::GroupSize(Axis::X),
+            "group_size_y" => Self::GroupSize(Axis::Y),
+            "group_size_z" => Self::GroupSize(Axis::Z),
+            "grid_dims" => Self::GridDims,
+            "dynamic_lds_size" => Self::DynamicLdsSize,
+            other => Self::Other(other.to_owned()),
+        }
+    }
+}
+
+impl Display for Hidden {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::BlockCount(axis) => write!(f, "block_count_{axis}"),
+            Self::GroupSize(axis) => write!(f, "group_size_{axis}"),
+            Self::GridDims => f.write_str("grid_dims"),
+            Self::DynamicLdsSize => f.write_str("dynamic_lds_size"),
+            Self::Other(name) => f.write_str(name),
+        }
+    }
+}
+
+impl Display for Axis {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::ByValue => "by_value",
-            Self::GlobalBuffer => "global_buffer",
-            Self::DynamicSharedPointer => "dynamic_shared_pointer",
-            Self::Hidden(name) | Self::Other(name) => name,
+            Self::X => "x",
+            Self::Y => "y",
+            Self::Z => "z",
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_print_as_the_metadata_names_them() {
+        for name in [
+            "by_value",
+            "global_buffer",
+            "dynamic_shared_pointer",
+            "hidden_block_count_x",
+            "hidden_block_count_y",
+            "hidden_block_count_z",
+            "hidden_group_size_x",
+            "hidden_group_size_y",
+            "hidden_group_size_z",
+            "hidden_grid_dims",
+            "hidden_dynamic_lds_size",
+            "hidden_global_offset_x",
+            "sampler",
+        ] {
+            let kind = ArgumentKind::parse(name);
+            assert_eq!(kind.to_string(), name);
+            assert_eq!(kind.is_hidden(), name.starts_with("hidden_"), "{name}");
+        }
     }
 }

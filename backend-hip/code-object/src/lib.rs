@@ -26,7 +26,7 @@ mod lines;
 mod metadata;
 mod target;
 
-pub use argument::{Argument, ArgumentKind};
+pub use argument::{Argument, ArgumentKind, Axis, Hidden};
 pub use code_object::CodeObject;
 pub use descriptor::{Descriptor, FloatMode, UserSgpr};
 pub use error::ObjectError;
