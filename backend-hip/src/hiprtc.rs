@@ -1,4 +1,4 @@
-//! Compilation of the embedded kernel sources for GPUs that no object comes for, by ROCm's run-time compiler.
+//! Compiles the embedded kernel sources with ROCm's run-time compiler, for GPUs without a built code object.
 //!
 //! The compiler is loaded when it is first needed, so that machines without it run everything else. What it makes is kept on
 //! disk under the hash of source, architecture and options.

@@ -46,7 +46,7 @@ impl DeviceBuffer {
         Ok(DeviceBuffer { api: Arc::clone(api), address, len, label: label.into() })
     }
 
-    /// Where byte `offset` lies on the device.
+    /// The device address of byte `offset`.
     pub(crate) const fn address(&self, offset: usize) -> u64 {
         self.address + offset as u64
     }
@@ -80,7 +80,7 @@ pub(crate) fn device_pointer(address: u64) -> *mut c_void {
     std::ptr::without_provenance_mut(address)
 }
 
-/// Bytes of the device that are free, 0 where it does not answer.
+/// Free bytes of the device, 0 if the runtime does not report them.
 fn free_bytes(api: &Api) -> usize {
     let (mut free, mut total) = (0, 0);
     // SAFETY: both are valid destinations.
@@ -90,7 +90,7 @@ fn free_bytes(api: &Api) -> usize {
     }
 }
 
-/// Host memory that the device can copy from and to while the host goes on.
+/// Pinned host memory: asynchronous copies can read and write it.
 #[derive(Debug)]
 pub(crate) struct Pinned {
     api: Arc<Api>,
@@ -122,12 +122,12 @@ impl Pinned {
         }
     }
 
-    /// Where it begins, for a copy.
+    /// The first byte, for a copy.
     pub fn pointer(&self) -> *mut c_void {
         self.start.as_ptr().cast()
     }
 
-    /// Bytes there are.
+    /// Its size in bytes.
     pub const fn len(&self) -> usize {
         self.len
     }

@@ -1,5 +1,5 @@
-//! Copies to the device, through a ring of pinned chunks: the caller's bytes are free again when the call returns,
-//! and the copy of one chunk runs while the next one is filled.
+//! Copies to the device, through a ring of pinned chunks. The caller may reuse its bytes when the call returns, and the
+//! copy of one chunk runs while the next one is filled.
 #![expect(unsafe_code, reason = "a copy is told its ends by pointers")]
 
 use std::collections::VecDeque;

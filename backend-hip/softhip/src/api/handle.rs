@@ -1,6 +1,6 @@
-//! Handles and device addresses: numbers in the shape of pointers.
+//! Handles and device addresses: numbers that C sees as pointers.
 //!
-//! A handle looks like no pointer of the host and says what it stands for.
+//! A handle cannot be mistaken for a host pointer, and it says what kind of object it names.
 
 use std::ffi::c_void;
 use std::ptr::without_provenance_mut;
@@ -16,7 +16,7 @@ const LEGACY: usize = 1;
 /// Above the tag's position, addresses of user programs have no bits.
 const TAG_SHIFT: u32 = 48;
 
-/// What a handle stands for.
+/// The kind of object that a handle names.
 #[derive(Clone, Copy)]
 enum Tag {
     Stream = 0x51,

@@ -94,7 +94,7 @@ pub(super) fn of(device: &SoftDevice) -> DeviceProperties {
     }
 }
 
-/// `hipDeviceGetAttribute`. What this device has not (textures, surfaces, managed memory and the like) is 0.
+/// `hipDeviceGetAttribute`. Features that this device lacks (textures, surfaces, managed memory and the like) are 0.
 pub(super) fn attribute(which: DeviceAttribute) -> Option<c_int> {
     use DeviceAttribute as A;
     Some(match which {

@@ -1,4 +1,4 @@
-//! The checks of the door: every byte of every active lane, before any of them is touched.
+//! The checks of an access: every byte of every active lane, before any of them is touched.
 
 use super::allocation::Allocation;
 use super::blocks::{BLOCK, mask, pieces};

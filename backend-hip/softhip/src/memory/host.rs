@@ -22,7 +22,7 @@ pub enum MemoryError {
     /// An allocation of no bytes.
     #[error("an allocation of 0 bytes")]
     Empty,
-    /// The device or the host has not enough memory left, or the request exceeds 4 GiB.
+    /// The device or the host is out of memory, or the request exceeds 4 GiB.
     #[error("out of memory: {requested} bytes requested, {free} of {total} free")]
     OutOfMemory {
         /// Bytes requested.

@@ -87,9 +87,9 @@ const fn fits(offset: u64, len: u64, limit: u64) -> bool {
     len <= limit && offset <= limit - len
 }
 
-/// Hands out slots in an order permuted by a seed; freed slots wait behind every fresh one.
+/// Allocates slots in an order permuted by a seed; freed slots are quarantined until every fresh one is used.
 ///
-/// Only every second slot is handed out: an overrun of either end, by up to 4 GiB, meets no neighbour.
+/// Only every second slot is used: an overrun of either end, by up to 4 GiB, meets no neighbour.
 ///
 /// Arguments of launches come and go with every launch; they have a few slots of their own, so that they do
 /// not shorten the quarantine of everything else.
