@@ -63,12 +63,10 @@ fn rmw(operation: &str, ty: &str) -> Rmw {
         "max" if float => Rmw::MaxFloat,
         "smin" => Rmw::SignedMin,
         "smax" => Rmw::SignedMax,
-        "umin" => Rmw::UnsignedMin,
-        "umax" => Rmw::UnsignedMax,
         "min" if ty.starts_with('i') => Rmw::SignedMin,
         "max" if ty.starts_with('i') => Rmw::SignedMax,
-        "min" => Rmw::UnsignedMin,
-        "max" => Rmw::UnsignedMax,
+        "umin" | "min" => Rmw::UnsignedMin,
+        "umax" | "max" => Rmw::UnsignedMax,
         "and" => Rmw::And,
         "or" => Rmw::Or,
         "xor" => Rmw::Xor,
@@ -281,7 +279,7 @@ fn matrix_operations_multiply_what_their_mnemonic_says() {
         let blocks = if blocks == 1 { String::new() } else { format!("_{blocks}b") };
         let mut expected = format!("{m}x{m}x{k}{blocks}_{}", element(matrix.a));
         if expected.ends_with("fp8") || expected.ends_with("bf8") {
-            expected += &format!("_{}", element(matrix.b));
+            expected = format!("{expected}_{}", element(matrix.b));
         } else {
             assert_eq!(matrix.a, matrix.b, "{op:?}");
         }
