@@ -1,8 +1,8 @@
 //! HIP's functions, and what each call's status means.
 //!
 //! The same table serves the real runtime and the software device; nothing above this file knows which one it is.
-//! Every status is checked at once. A call that has nobody to tell (in a `drop`) *parks* its error, and the next
-//! synchronisation hands it out.
+//! Every status is checked at once. A call that cannot return its error (in a `drop`) *parks* it, and the next
+//! synchronisation returns it.
 #![expect(
     unsafe_code,
     reason = "HIP is a C interface; `Api::call` is the only place where its functions are reached"
@@ -28,7 +28,7 @@ unsafe impl Send for Handle {}
 // SAFETY: and from several at once.
 unsafe impl Sync for Handle {}
 
-/// A runtime: its functions, and errors that nobody has been told yet.
+/// A runtime: its functions, and the error that is parked.
 #[derive(Debug)]
 pub struct Api {
     table: HipApi,
@@ -71,7 +71,7 @@ impl Api {
         Code(f(&self.table))
     }
 
-    /// Tells the software device which line of host code a call comes from. The real runtime has no use for it.
+    /// Tells the software device which line of host code makes the call. The real runtime ignores it.
     fn set_call_site(&self, site: &Location<'_>) {
         if self.software.is_some()
             && let Ok(file) = CString::new(site.file())
@@ -112,7 +112,7 @@ impl Api {
         unsafe { CStr::from_ptr(name) }.to_string_lossy().into_owned()
     }
 
-    /// The first finding of the software device's checkers that has not been taken yet.
+    /// The first finding of the software device's checkers that has not been returned yet.
     pub(crate) fn finding(&self) -> Option<DeviceError> {
         let device = self.software.as_ref()?;
         let reports = device.reports();
@@ -124,12 +124,12 @@ impl Api {
         Some(DeviceError::Fault(format!("{first}{more}")))
     }
 
-    /// Keeps an error that arose where nobody could be told.
+    /// Parks an error that the caller cannot return. The first one stays.
     pub(crate) fn park(&self, error: DeviceError) {
         self.parked().get_or_insert(error);
     }
 
-    /// An error that was kept, or a finding of the checkers.
+    /// Returns the parked error, or a finding of the checkers.
     pub(crate) fn settle(&self) -> Result<(), DeviceError> {
         match self.parked().take().or_else(|| self.finding()) {
             Some(error) => Err(error),

@@ -46,7 +46,7 @@ impl AuditOptions {
     }
 }
 
-/// A copy, as the log tells it.
+/// A copy, as the log describes it.
 #[derive(Clone, Debug)]
 pub(crate) struct Copy {
     pub tensor: String,

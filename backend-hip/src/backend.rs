@@ -24,7 +24,7 @@ use crate::upload::Uploads;
 /// How a backend runs.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Synchronise after every op, so that the first failing op is the culprit and not the next checked call.
+    /// Synchronise after every op, so that the first failing op is reported and not the next checked call.
     pub sync_per_op: bool,
     /// The log of copies to the host.
     pub audit: AuditOptions,
@@ -32,14 +32,14 @@ pub struct Options {
     pub objects: Objects,
 }
 
-/// Why the backend cannot be had on a GPU.
+/// Why the backend cannot be opened on a GPU.
 #[cfg(feature = "hip")]
 #[derive(Debug, thiserror::Error)]
 pub enum OpenGpuError {
-    /// There is none.
+    /// No GPU can be used.
     #[error(transparent)]
     Gpu(#[from] crate::gpu::NoGpu),
-    /// The log of copies cannot be made.
+    /// The log of copies cannot be created.
     #[error("the log of copies to the host: {0}")]
     Log(#[from] io::Error),
 }
@@ -56,7 +56,7 @@ pub struct HipBackend {
 }
 
 impl HipBackend {
-    /// The backend on a software device of its own. Fails where the log of copies cannot be made.
+    /// The backend on a new software device. Fails if the log of copies cannot be created.
     pub fn software(device: SoftOptions, options: Options) -> io::Result<Self> {
         Self::on_software(Arc::new(SoftDevice::new(device)), options)
     }
@@ -93,7 +93,7 @@ impl HipBackend {
     pub fn gpu(wanted: Option<&str>, mut options: Options) -> Result<Self, OpenGpuError> {
         let api = Api::rocm();
         let gpu = crate::gpu::pick(&api, wanted)?;
-        if gpu.arch != "gfx942" {
+        if code_object::GFX942.name() != Some(gpu.arch.as_str()) {
             let arch = gpu.arch.clone();
             options.objects = Objects::new(move |stem| {
                 crate::objects::source(stem)?;

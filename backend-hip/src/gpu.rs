@@ -20,21 +20,21 @@ pub struct Gpu {
     pub arch: String,
 }
 
-/// Why there is no GPU to run on.
+/// Why no GPU can be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoGpu {
-    /// None is there, or none is visible.
-    #[error("no AMD GPU: hipGetDeviceCount answers {code}; is one there, and is HIP_VISIBLE_DEVICES right?")]
+    /// The machine has no visible GPU.
+    #[error("no AMD GPU: hipGetDeviceCount returned {code}; check the driver and HIP_VISIBLE_DEVICES")]
     None {
         /// What the runtime answered.
         code: i32,
     },
-    /// None has the name or architecture that was asked for.
-    #[error("no GPU is called '{wanted}'; there are {found}")]
+    /// No GPU matches the name or architecture that was asked for.
+    #[error("no GPU matches '{wanted}'; this machine has {found}")]
     Other {
         /// Part of a name or architecture.
         wanted: String,
-        /// Those that are there.
+        /// The GPUs of this machine.
         found: String,
     },
     /// The runtime failed.
@@ -42,7 +42,7 @@ pub enum NoGpu {
     Device(#[from] DeviceError),
 }
 
-/// The GPU whose name or architecture contains `wanted`, whatever the case; the first one without a wish.
+/// The first GPU whose name or architecture contains `wanted`, ignoring case; without `wanted`, the first GPU.
 pub(crate) fn pick(api: &Api, wanted: Option<&str>) -> Result<Gpu, NoGpu> {
     let all = all(api)?;
     let fits = |gpu: &&Gpu| {

@@ -1,4 +1,4 @@
-//! Compilation of the embedded kernel sources for GPUs that no object comes for, by ROCm's run-time compiler.
+//! Compiles the embedded kernel sources with ROCm's run-time compiler, for GPUs without a built code object.
 //!
 //! The compiler is loaded when it is first needed, so that machines without it run everything else. What it makes is kept on
 //! disk under the hash of source, architecture and options.
@@ -184,7 +184,7 @@ pub fn compile(stem: &str, source: &str, arch: &str) -> Result<Vec<u8>, CompileE
     let names = objects::HEADERS.iter().map(|(name, _)| text(name)).collect::<Result<Vec<_>, _>>()?;
     let pointers = |strings: &[CString]| strings.iter().map(|s| s.as_ptr()).collect::<Vec<_>>();
     let (header_pointers, name_pointers) = (pointers(&headers), pointers(&names));
-    let count = c_int::try_from(headers.len()).unwrap_or(c_int::MAX);
+    let count = count_of(&headers);
 
     let mut program = null_mut();
     // SAFETY: all strings are terminated and live; the arrays have `count` entries; `program` is a valid destination.
@@ -207,7 +207,7 @@ pub fn compile(stem: &str, source: &str, arch: &str) -> Result<Vec<u8>, CompileE
         .map(text)
         .collect::<Result<Vec<_>, _>>()?;
     let option_pointers = pointers(&options);
-    let count = c_int::try_from(options.len()).unwrap_or(c_int::MAX);
+    let count = count_of(&options);
     // SAFETY: the program is live, the array has `count` terminated strings.
     let code = unsafe { (compiler.compile)(program, count, option_pointers.as_ptr()) };
     let made = if code == 0 {
@@ -227,6 +227,11 @@ pub fn compile(stem: &str, source: &str, arch: &str) -> Result<Vec<u8>, CompileE
     // SAFETY: the program is live and destroyed once.
     unsafe { (compiler.destroy)(&raw mut program) };
     made
+}
+
+/// The length of a list as C passes it.
+fn count_of(list: &[CString]) -> c_int {
+    c_int::try_from(list.len()).expect("headers and options are few")
 }
 
 /// Where compiled objects are kept; `None` where the user has no home.

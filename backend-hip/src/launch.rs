@@ -167,7 +167,7 @@ impl Launch {
         })
     }
 
-    /// Everything that the code object knows about its kernel, against what is given.
+    /// Compares the launch with what the code object says about its kernel.
     fn check(&self) -> Result<(), LaunchError> {
         if let Some(error) = &self.unfit {
             return Err(error.clone());

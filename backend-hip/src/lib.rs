@@ -3,12 +3,12 @@
 //! | module | what is there |
 //! |---|---|
 //! | [`backend`] | [`HipBackend`]: the contract |
-//! | [`api`] | HIP's functions as a table, every status checked; errors without an addressee are parked |
+//! | [`api`] | HIP's functions as a table, every status checked; an error in a `drop` is parked for the next synchronisation |
 //! | `memory`, `stream` | handles for device and pinned memory, streams and events |
 //! | `module`, [`launch`] | code objects; a launch whose arguments are checked against its object |
 //! | `upload`, [`readback`], [`audit`] | copies to the device; copies to the host, and their log |
-//! | `rocm`, `hiprtc` | with feature `hip`: the real runtime, and its compiler for GPUs that no object comes for |
-//! | [`objects`] | the device code that comes with the program |
+//! | `rocm`, `hiprtc` | with feature `hip`: the real runtime, and its compiler for GPUs without a built code object |
+//! | [`objects`] | the code objects and sources embedded in the program |
 //! | `ops` | one file per op: kernel, shape, arguments |
 
 pub mod api;

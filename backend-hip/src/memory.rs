@@ -46,7 +46,7 @@ impl DeviceBuffer {
         Ok(DeviceBuffer { api: Arc::clone(api), address, len, label: label.into() })
     }
 
-    /// Where byte `offset` lies on the device.
+    /// The device address of byte `offset`.
     pub(crate) const fn address(&self, offset: usize) -> u64 {
         self.address + offset as u64
     }
@@ -76,10 +76,11 @@ impl Drop for DeviceBuffer {
 
 /// An address as HIP's functions take it. The host never follows it.
 pub(crate) fn device_pointer(address: u64) -> *mut c_void {
-    std::ptr::without_provenance_mut(usize::try_from(address).unwrap_or(usize::MAX))
+    let address = usize::try_from(address).expect("the runtime gave it as a pointer");
+    std::ptr::without_provenance_mut(address)
 }
 
-/// Bytes of the device that are free, 0 where it does not answer.
+/// Free bytes of the device, 0 if the runtime does not report them.
 fn free_bytes(api: &Api) -> usize {
     let (mut free, mut total) = (0, 0);
     // SAFETY: both are valid destinations.
@@ -89,7 +90,7 @@ fn free_bytes(api: &Api) -> usize {
     }
 }
 
-/// Host memory that the device can copy from and to while the host goes on.
+/// Pinned host memory: asynchronous copies can read and write it.
 #[derive(Debug)]
 pub(crate) struct Pinned {
     api: Arc<Api>,
@@ -121,25 +122,34 @@ impl Pinned {
         }
     }
 
-    /// Where it begins, for a copy.
+    /// The first byte, for a copy.
     pub fn pointer(&self) -> *mut c_void {
         self.start.as_ptr().cast()
     }
 
-    /// Bytes there are.
+    /// Its size in bytes.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// The bytes. No copy may be writing to them.
-    pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the allocation has `len` initialised bytes; callers have waited for copies.
+    /// The bytes.
+    ///
+    /// # Safety
+    ///
+    /// No copy writes to them as long as the result is used: the stream of each has been synchronised.
+    pub unsafe fn bytes(&self) -> &[u8] {
+        // SAFETY: the allocation has `len` initialised bytes, and the caller vouches that no copy writes to them.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
-    /// The bytes, to change. No copy may be reading or writing them.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as in `bytes`, and the handle is held exclusively.
+    /// The bytes, to change.
+    ///
+    /// # Safety
+    ///
+    /// No copy reads or writes them as long as the result is used: an event after each has passed.
+    pub unsafe fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the allocation has `len` initialised bytes, the handle is held exclusively, and the caller vouches
+        // that no copy uses them.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }

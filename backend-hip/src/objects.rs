@@ -7,13 +7,13 @@ use std::{fmt, fs};
 
 pub use kernels::device_code::{HEADERS, STEMS, gfx942, source};
 
-/// Where objects come from: layers, of which the first that has a kernel provides it.
+/// Where code objects come from: layers. The first layer that has a kernel provides it.
 #[derive(Clone)]
 pub struct Objects {
     layers: Vec<Arc<Find>>,
 }
 
-/// An object, or why there is none.
+/// A code object, or why it could not be made.
 pub type Found = Result<Cow<'static, [u8]>, Box<dyn std::error::Error + Send + Sync>>;
 
 type Find = dyn Fn(&str) -> Option<Found> + Send + Sync;

@@ -74,6 +74,8 @@ impl Pending for HipReadback {
         let landed = self.stream.synchronize().map_err(DeviceError::in_copy);
         self.audit.ended(&self.copy, &landed);
         landed?;
-        Ok(self.destination.bytes()[..self.copy.bytes].to_vec())
+        // SAFETY: the copy was the only one to this memory, and its stream has been synchronised.
+        let landed = unsafe { self.destination.bytes() };
+        Ok(landed[..self.copy.bytes].to_vec())
     }
 }

@@ -12,14 +12,15 @@ use std::mem::transmute;
 use hip_api::{Code, HipApi};
 use hip_sys::hiprt;
 
-/// The real runtime has no use for the place of a call.
+/// The real runtime ignores the call site.
 ///
 /// # Safety
 ///
 /// None is needed.
 unsafe extern "C" fn ignore_call_site(_: *const c_char, _: u32) {}
 
-/// `hipLaunchHostFunc` is not in HIP 5.2, which is to link too, and this backend has no use for it: `hipErrorNotSupported`.
+/// `hipLaunchHostFunc` does not exist in HIP 5.2, which must link too. This backend does not call it, so the entry answers
+/// `hipErrorNotSupported`.
 ///
 /// # Safety
 ///

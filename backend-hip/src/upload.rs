@@ -1,5 +1,5 @@
-//! Copies to the device, through a ring of pinned chunks: the caller's bytes are free again when the call returns,
-//! and the copy of one chunk runs while the next one is filled.
+//! Copies to the device, through a ring of pinned chunks. The caller may reuse its bytes when the call returns, and the
+//! copy of one chunk runs while the next one is filled.
 #![expect(unsafe_code, reason = "a copy is told its ends by pointers")]
 
 use std::collections::VecDeque;
@@ -37,7 +37,9 @@ impl Uploads {
     ) -> Result<(), DeviceError> {
         for (number, part) in bytes.chunks(CHUNK_BYTES[1]).enumerate() {
             let mut chunk = self.free_chunk(api, part.len())?;
-            chunk.bytes_mut()[..part.len()].copy_from_slice(part);
+            // SAFETY: the chunk is free: it is new, or the event after its last copy has passed.
+            let room = unsafe { chunk.bytes_mut() };
+            room[..part.len()].copy_from_slice(part);
             let destination = device_pointer(to.address(offset + number * CHUNK_BYTES[1]));
             let source = chunk.pointer();
             let kind = MemcpyKind::HostToDevice.number();

@@ -10,11 +10,11 @@ use kernels::{Buffer, DeviceError};
 use crate::api::Api;
 use crate::memory::DeviceBuffer;
 
-/// A buffer that grows with what is asked of it.
+/// A buffer that grows to the largest request.
 #[derive(Debug, Default)]
 pub(crate) struct Workspace(Mutex<Option<DeviceBuffer>>);
 
-/// A workspace in use: nobody else reserves it until the launches that use it are in the queue.
+/// A workspace in use. It stays reserved until the launches that use it are queued.
 #[derive(Debug)]
 pub(crate) struct Reserved<'w>(MutexGuard<'w, Option<DeviceBuffer>>);
 

@@ -1,8 +1,8 @@
-//! Why a file is not a code object this device can run.
+//! Why a file is no code object that can be used.
 
 use crate::target::Target;
 
-/// Why a file is not a code object this device can run.
+/// Why a file is no code object that can be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ObjectError {
     /// The ELF structure is broken.
@@ -27,11 +27,11 @@ pub enum ObjectError {
         abi: u8,
     },
     /// Compiled for another GPU.
-    #[error("the code object is for {found}, this device runs {wanted}: build with --offload-arch={wanted}")]
+    #[error("the code object is for {found}, not for {wanted}: build with --offload-arch={wanted}")]
     OtherGpu {
         /// The object's target.
         found: Target,
-        /// This device's target.
+        /// The target that was asked for.
         wanted: Target,
     },
     /// A segment lies outside the file or the image limit.

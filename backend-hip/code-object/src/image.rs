@@ -5,7 +5,8 @@ use std::ops::Range;
 use object::read::elf::{ProgramHeader as _, Rela as _};
 use object::{Endianness, elf};
 
-use crate::{Elf, ObjectError};
+use crate::elf::Elf;
+use crate::error::ObjectError;
 
 /// Images larger than this are refused: no kernel module comes near, and a hostile file
 /// must not make us allocate what it claims.
@@ -145,9 +146,9 @@ fn contains(outer: &Range<u64>, inner: &Range<u64>) -> bool {
     outer.start <= inner.start && inner.start <= inner.end && inner.end <= outer.end
 }
 
-/// Offsets within a segment fit: its length is a `usize`.
+/// An offset within a segment.
 fn usize_of(offset: u64) -> usize {
-    usize::try_from(offset).unwrap_or(usize::MAX)
+    usize::try_from(offset).expect("segments end below MAX_IMAGE")
 }
 
 fn read_relocations(

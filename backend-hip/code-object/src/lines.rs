@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 use gimli::{DebugLine, DebugLineOffset, DebugLineStr, DebugStr, EndianSlice, LittleEndian};
 use object::{Object as _, ObjectSection as _};
 
-use crate::Elf;
+use crate::elf::Elf;
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 

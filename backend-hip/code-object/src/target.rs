@@ -8,7 +8,7 @@ pub struct Target {
     mach: u8,
 }
 
-/// The processor this device runs.
+/// gfx942, the processor of the MI300 series.
 pub const GFX942: Target = Target { mach: 0x4c };
 
 impl Target {

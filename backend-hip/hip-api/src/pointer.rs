@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-/// `hipMemoryType`, by its number.
+/// `hipMemoryType`, by its number in HIP 6. (HIP 5 has 0 for the host and 1 for the device.)
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct MemoryType(pub c_int);
 

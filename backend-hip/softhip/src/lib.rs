@@ -9,7 +9,7 @@
 //! | [`control`] | the device as a Rust value: seed, schedule, checks, labels, reports, counters |
 //! | [`report`] | findings, as text in the shape that users of compute-sanitizer know, and as JSON |
 //! | [`sched`] | streams, events, policies, races between streams; what a launch is |
-//! | [`memory`] | addresses, exact bounds, initialised bytes, races between workgroups: one door for all accesses |
+//! | [`memory`] | addresses, exact bounds, initialised bytes, races between workgroups: one checker for all accesses |
 //! | [`isa`] | gfx942 instructions: decoding and printing |
 //! | [`exec`] | the executor |
 //!
@@ -22,6 +22,7 @@
 pub mod api;
 pub mod control;
 pub mod exec;
+mod host;
 pub mod isa;
 pub mod memory;
 pub mod report;

@@ -21,17 +21,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use llvm::Verdict;
 use softhip::isa::{DecodeError, Format, Inst, Op, decode, table};
+use softhip::memory::splitmix64;
 
-/// Fixed-increment generator (SplitMix64): any seed is a good seed.
 struct Rng(u64);
 
 impl Rng {
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+        splitmix64(&mut self.0)
     }
 
     fn word(&mut self) -> u32 {

@@ -39,7 +39,7 @@ pub unsafe extern "C" fn hip_malloc(out: *mut *mut c_void, size: usize) -> i32 {
     enter("hipMalloc", |device, _| unsafe { allocate(device, out, size, AllocationKind::Device) })
 }
 
-/// `hipMallocAsync`: the memory is there at once.
+/// `hipMallocAsync`: the memory is usable at once.
 ///
 /// # Safety
 ///

@@ -7,6 +7,7 @@ use hip_api::{Code, DeviceAttribute, DeviceProperties};
 use super::enter::{enter, put, remember};
 use super::properties;
 use crate::control::current;
+use crate::host;
 
 /// What `hipRuntimeGetVersion` answers: HIP 6.2.
 const VERSION: c_int = 60_200_000;
@@ -107,11 +108,10 @@ pub unsafe extern "C" fn hip_device_reset() -> i32 {
 pub unsafe extern "C" fn hip_mem_get_info(free: *mut usize, total: *mut usize) -> i32 {
     enter("hipMemGetInfo", |device, _| {
         let (free_bytes, total_bytes) = device.memory().info();
-        let size = |bytes| usize::try_from(bytes).unwrap_or(usize::MAX);
         // SAFETY: as this function's.
-        unsafe { put(free, size(free_bytes)) }?;
+        unsafe { put(free, host::size(free_bytes)) }?;
         // SAFETY: as this function's.
-        unsafe { put(total, size(total_bytes)) }
+        unsafe { put(total, host::size(total_bytes)) }
     })
 }
 

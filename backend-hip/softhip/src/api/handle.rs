@@ -1,6 +1,6 @@
-//! Handles and device addresses: numbers in the shape of pointers.
+//! Handles and device addresses: numbers that C sees as pointers.
 //!
-//! A handle looks like no pointer of the host and says what it stands for.
+//! A handle cannot be mistaken for a host pointer, and it says what kind of object it names.
 
 use std::ffi::c_void;
 use std::ptr::without_provenance_mut;
@@ -8,6 +8,7 @@ use std::ptr::without_provenance_mut;
 use hip_api::Code;
 
 use crate::control::{FunctionId, ModuleId};
+use crate::host;
 use crate::sched::{EventId, StreamId};
 
 /// `hipStreamLegacy`, another name of the null stream.
@@ -15,7 +16,7 @@ const LEGACY: usize = 1;
 /// Above the tag's position, addresses of user programs have no bits.
 const TAG_SHIFT: u32 = 48;
 
-/// What a handle stands for.
+/// The kind of object that a handle names.
 #[derive(Clone, Copy)]
 enum Tag {
     Stream = 0x51,
@@ -73,7 +74,7 @@ pub(super) fn function(handle: *mut c_void) -> Result<FunctionId, Code> {
 pub(super) fn pointer(address: u64) -> *mut c_void {
     // Pinned memory is the host's own, and its provenance was exposed when it was allocated; other addresses are
     // numbers that nobody on the host may use.
-    std::ptr::with_exposed_provenance_mut(usize::try_from(address).unwrap_or(usize::MAX))
+    std::ptr::with_exposed_provenance_mut(host::size(address))
 }
 
 /// The number of a pointer.

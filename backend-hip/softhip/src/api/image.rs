@@ -39,9 +39,9 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     taken.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-fn half(bytes: &[u8], at: usize) -> u64 {
+fn half(bytes: &[u8], at: usize) -> u16 {
     let taken = bytes.get(at..).and_then(|rest| rest.first_chunk::<2>());
-    taken.map_or(0, |bytes| u64::from(u16::from_le_bytes(*bytes)))
+    taken.map_or(0, |bytes| u16::from_le_bytes(*bytes))
 }
 
 /// The code object for this device in the image at `image`.
@@ -77,10 +77,11 @@ unsafe fn elf<'a>(raw: Raw) -> Result<&'a [u8], Code> {
     if entry < 64 || table == 0 {
         return Err(Code::INVALID_IMAGE);
     }
+    let size = u64::from(entry) * u64::from(count);
     // SAFETY: the file holds its section table.
-    let sections = unsafe { raw.bytes(table, entry * count) }?;
-    let mut end = table.saturating_add(entry * count);
-    for section in sections.chunks_exact(usize::try_from(entry).unwrap_or(64)) {
+    let sections = unsafe { raw.bytes(table, size) }?;
+    let mut end = table.saturating_add(size);
+    for section in sections.chunks_exact(usize::from(entry)) {
         const NOBITS: u64 = 8;
         let kind = word(section, 4) & u64::from(u32::MAX);
         if kind != NOBITS {

@@ -8,6 +8,7 @@ use hip_api::{Code, FunctionAttribute, FunctionAttributes};
 use super::enter::{enter, put};
 use super::handle::{self, pointer};
 use super::image;
+use crate::host;
 use crate::sched::LDS_LIMIT;
 
 /// A name that a caller passes.
@@ -87,23 +88,30 @@ pub unsafe extern "C" fn hip_module_get_global(
         let (start, bytes) = device.global(handle::module(module)?, name)?;
         if !size.is_null() {
             // SAFETY: as this function's.
-            unsafe { put(size, usize::try_from(bytes).unwrap_or(usize::MAX)) }?;
+            unsafe { put(size, host::size(bytes)) }?;
         }
         // SAFETY: as this function's.
         unsafe { put(address, pointer(start)) }
     })
 }
 
-fn attributes(kernel: &Kernel) -> FunctionAttributes {
-    let int = |value: u32| c_int::try_from(value).unwrap_or(c_int::MAX);
-    FunctionAttributes {
+/// A number of the metadata as C passes it. What does not fit is in no real image.
+fn int<T>(value: T) -> Result<c_int, Code>
+where
+    c_int: TryFrom<T>,
+{
+    c_int::try_from(value).map_err(|_| Code::INVALID_IMAGE)
+}
+
+fn attributes(kernel: &Kernel) -> Result<FunctionAttributes, Code> {
+    Ok(FunctionAttributes {
         local_size_bytes: kernel.scratch_size as usize,
-        max_dynamic_shared_size_bytes: int(LDS_LIMIT.saturating_sub(kernel.lds_size)),
-        max_threads_per_block: int(kernel.max_flat_workgroup_size),
-        num_regs: int(kernel.vgprs),
+        max_dynamic_shared_size_bytes: int(LDS_LIMIT.saturating_sub(kernel.lds_size))?,
+        max_threads_per_block: int(kernel.max_flat_workgroup_size)?,
+        num_regs: int(kernel.vgprs)?,
         shared_size_bytes: kernel.lds_size as usize,
         ..FunctionAttributes::default()
-    }
+    })
 }
 
 /// `hipFuncGetAttributes`, for a function of a module.
@@ -118,7 +126,7 @@ pub unsafe extern "C" fn hip_func_get_attributes(
     enter("hipFuncGetAttributes", |device, _| {
         let kernel = device.kernel(handle::function(function.cast_mut())?)?;
         // SAFETY: as this function's.
-        unsafe { put(out, attributes(&kernel)) }
+        unsafe { put(out, attributes(&kernel)?) }
     })
 }
 
@@ -133,12 +141,11 @@ pub unsafe extern "C" fn hip_func_get_attribute(
     function: *mut c_void,
 ) -> i32 {
     enter("hipFuncGetAttribute", |device, _| {
-        let all = attributes(&device.kernel(handle::function(function)?)?);
-        let int = |size: usize| c_int::try_from(size).unwrap_or(c_int::MAX);
+        let all = attributes(&device.kernel(handle::function(function)?)?)?;
         let answer = match FunctionAttribute(attribute) {
             FunctionAttribute::MAX_THREADS_PER_BLOCK => all.max_threads_per_block,
-            FunctionAttribute::SHARED_SIZE_BYTES => int(all.shared_size_bytes),
-            FunctionAttribute::LOCAL_SIZE_BYTES => int(all.local_size_bytes),
+            FunctionAttribute::SHARED_SIZE_BYTES => int(all.shared_size_bytes)?,
+            FunctionAttribute::LOCAL_SIZE_BYTES => int(all.local_size_bytes)?,
             FunctionAttribute::NUM_REGS => all.num_regs,
             FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES => all.max_dynamic_shared_size_bytes,
             FunctionAttribute::CONST_SIZE_BYTES

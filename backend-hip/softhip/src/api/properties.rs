@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int};
 use hip_api::{DeviceAttribute, DeviceProperties};
 
 use crate::control::SoftDevice;
+use crate::host;
 use crate::sched::LDS_LIMIT;
 
 const NAME: &str = "softhip gfx942 (software)";
@@ -35,7 +36,7 @@ pub(super) fn of(device: &SoftDevice) -> DeviceProperties {
     let total = device.options().memory_bytes;
     DeviceProperties {
         name: text(NAME),
-        total_global_mem: usize::try_from(total).unwrap_or(usize::MAX),
+        total_global_mem: host::size(total),
         shared_mem_per_block: LDS_LIMIT as usize,
         regs_per_block: REGISTERS_PER_BLOCK,
         warp_size: WARP,
@@ -93,7 +94,7 @@ pub(super) fn of(device: &SoftDevice) -> DeviceProperties {
     }
 }
 
-/// `hipDeviceGetAttribute`. What this device has not (textures, surfaces, managed memory and the like) is 0.
+/// `hipDeviceGetAttribute`. Features that this device lacks (textures, surfaces, managed memory and the like) are 0.
 pub(super) fn attribute(which: DeviceAttribute) -> Option<c_int> {
     use DeviceAttribute as A;
     Some(match which {

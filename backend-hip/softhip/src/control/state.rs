@@ -1,4 +1,4 @@
-//! What a device knows besides the bytes of its memory.
+//! The state of a device besides the bytes of its memory.
 
 use hip_api::Code;
 

@@ -156,7 +156,9 @@ fn unsupported_operand(c: &mut Cx<'_>, u: &Uop) -> Step {
 }
 
 fn missing_register(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let Some(Missing { file, index, count }) = u.missing else { return unsupported(c, u) };
+    let Some(Missing { file, index, count }) = u.missing else {
+        unreachable!("the handler of a missing register")
+    };
     refuse(c, u, format!("{file}{index} is used, but the kernel has {count} registers of that kind"))
 }
 

@@ -4,6 +4,7 @@ use super::core::uop::Uop;
 use super::handlers;
 use super::reach::{Decoded, reachable};
 use super::resolve::Layout;
+use crate::host;
 use crate::isa::Inst;
 use crate::memory::Lanes;
 
@@ -72,13 +73,13 @@ impl Program {
 
     /// The words of an instruction.
     pub(super) fn words(&self, inst: &Inst) -> Vec<u32> {
-        let first = usize::try_from((inst.pc - self.base) / 4).unwrap_or(usize::MAX);
+        let first = host::size((inst.pc - self.base) / 4);
         self.words.iter().skip(first).take(usize::from(inst.size) / 4).copied().collect()
     }
 
     /// The two words from an address, as far as there are any.
     pub(super) fn words_from(&self, address: u64) -> Vec<u32> {
-        let first = usize::try_from(address.wrapping_sub(self.base) / 4).unwrap_or(usize::MAX);
+        let first = host::size(address.wrapping_sub(self.base) / 4);
         self.words.iter().skip(first).take(2).copied().collect()
     }
 

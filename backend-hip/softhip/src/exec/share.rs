@@ -22,7 +22,8 @@ pub(super) struct Shares {
 
 impl Shares {
     pub(super) fn new(groups: u32, threads: usize) -> Self {
-        let threads = u32::try_from(threads).unwrap_or(u32::MAX).max(1);
+        // A thread without a workgroup takes no part.
+        let threads = threads.clamp(1, groups.max(1) as usize) as u32;
         Self { next: AtomicU32::new(0), groups, threads, failed: AtomicU32::new(u32::MAX) }
     }
 

@@ -11,7 +11,7 @@ use crate::report::Segment;
 /// `base + offset + offset register`; the two lowest bits are ignored.
 fn address(c: &Cx<'_>, u: &Uop) -> u64 {
     let base = c.read64(u.scalar[0]);
-    let Mods::Smem(mods) = u.inst.mods else { return base };
+    let Mods::Smem(mods) = u.inst.mods else { unreachable!("the instruction has the SMEM encoding") };
     let register = if u.inst.src[1].is_some() { u64::from(c.read32(u.scalar[1])) } else { 0 };
     let offset = i64::from(mods.offset.unwrap_or(0));
     base.wrapping_add(register).wrapping_add_signed(offset) & !3
@@ -49,7 +49,7 @@ fn buffer_load<const N: usize>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let base = u64::from(resource[0]) | (u64::from(resource[1] & 0xffff) << 32);
     let stride = u64::from((resource[1] >> 16) & 0x3fff);
     let size = u64::from(resource[2]) * stride.max(1);
-    let Mods::Smem(mods) = u.inst.mods else { return c.unsupported(u, "offset") };
+    let Mods::Smem(mods) = u.inst.mods else { unreachable!("the instruction has the SMEM encoding") };
     let register = if u.inst.src[1].is_some() { u64::from(c.read32(u.scalar[1])) } else { 0 };
     let offset = register.wrapping_add_signed(i64::from(mods.offset.unwrap_or(0))) & !3;
     if offset.saturating_add(4 * N as u64) > size {

@@ -34,7 +34,7 @@ impl Cells {
         Self { words: Box::default(), start: 0 }
     }
 
-    /// `len` zero bytes, or `None` when the host has not enough memory.
+    /// `len` zero bytes, or `None` if the host is out of memory.
     pub(super) fn zeroed(len: u64) -> Option<Self> {
         let words = usize::try_from(len.div_ceil(4)).ok()?.checked_add(1)?;
         Some(Self { words: try_zeroed_slice_box(words).ok()?, start: 0 })
@@ -123,7 +123,7 @@ impl Cells {
         self.update(offset, Ordering::Relaxed, |old| (old & !mask) | value);
     }
 
-    /// Replaces the aligned word at `offset` by `f` of it, indivisibly, and answers the old value.
+    /// Replaces the aligned word at `offset` by `f` of it, atomically, and returns the old value.
     #[inline]
     pub(super) fn update(&self, offset: u64, order: Ordering, mut f: impl FnMut(u32) -> u32) -> u32 {
         let word = self.word(offset);

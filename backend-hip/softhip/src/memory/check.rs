@@ -1,4 +1,4 @@
-//! The checks of the door: every byte of every active lane, before any of them is touched.
+//! The checks of an access: every byte of every active lane, before any of them is touched.
 
 use super::allocation::Allocation;
 use super::blocks::{BLOCK, mask, pieces};
@@ -298,5 +298,5 @@ impl<V: FnMut(u64, u64)> Blocks<V> {
 
 /// A lane's index as its number.
 fn number(lane: usize) -> u32 {
-    u32::try_from(lane).unwrap_or(u32::MAX)
+    u32::try_from(lane).expect("a wave has 64 lanes")
 }

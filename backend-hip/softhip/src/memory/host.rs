@@ -11,6 +11,7 @@ use super::ranges::Footprint;
 use super::site::Site;
 use super::space::{SLOT_BYTES, Slots, Space};
 use super::{Checks, WideLocks, refusal};
+use crate::host::size;
 
 /// Bytes filled at a time, a multiple of every pattern's length.
 const COPY_CHUNK: usize = 64 << 10;
@@ -21,7 +22,7 @@ pub enum MemoryError {
     /// An allocation of no bytes.
     #[error("an allocation of 0 bytes")]
     Empty,
-    /// The device or the host has not enough memory left, or the request exceeds 4 GiB.
+    /// The device or the host is out of memory, or the request exceeds 4 GiB.
     #[error("out of memory: {requested} bytes requested, {free} of {total} free")]
     OutOfMemory {
         /// Bytes requested.
@@ -283,7 +284,7 @@ impl LaunchMemory {
 fn chunks(len: u64) -> impl Iterator<Item = (u64, usize)> {
     let mut at = 0;
     std::iter::from_fn(move || {
-        let take = usize::try_from(len - at).unwrap_or(usize::MAX).min(COPY_CHUNK);
+        let take = size((len - at).min(COPY_CHUNK as u64));
         let chunk = (take > 0).then_some((at, take));
         at += take as u64;
         chunk

@@ -1,4 +1,4 @@
-//! Device memory as one launch sees it: the door through which waves load, store and perform atomics.
+//! Device memory as one launch sees it: checked loads, stores and atomics of waves.
 
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::sync::{Arc, MutexGuard};

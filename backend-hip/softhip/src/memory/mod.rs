@@ -1,4 +1,4 @@
-//! The device's memory: virtual addresses, exact bounds, and one door through which every access passes.
+//! The device's memory: virtual addresses, exact bounds, and one checker for every access.
 //!
 //! * Each allocation has a slot of 4 GiB of its own, with an unused slot before the next. Slots are
 //!   permuted by the seed. So an overrun of an end, by a byte or by a gigabyte, lands in no neighbour, and
@@ -40,7 +40,7 @@ pub use launch::{LaunchMemory, ScalarLoad};
 pub use ranges::{Footprint, Ranges};
 pub use run::Run;
 pub use site::Site;
-pub(crate) use space::splitmix64;
+pub use space::splitmix64;
 pub use wave::{Addresses, Lanes, WAVE, WaveAccess};
 
 /// Which checks run. Bounds, lifetimes, permissions and alignment are always checked.

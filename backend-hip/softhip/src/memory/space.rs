@@ -87,9 +87,9 @@ const fn fits(offset: u64, len: u64, limit: u64) -> bool {
     len <= limit && offset <= limit - len
 }
 
-/// Hands out slots in an order permuted by a seed; freed slots wait behind every fresh one.
+/// Allocates slots in an order permuted by a seed; freed slots are quarantined until every fresh one is used.
 ///
-/// Only every second slot is handed out: an overrun of either end, by up to 4 GiB, meets no neighbour.
+/// Only every second slot is used: an overrun of either end, by up to 4 GiB, meets no neighbour.
 ///
 /// Arguments of launches come and go with every launch; they have a few slots of their own, so that they do
 /// not shorten the quarantine of everything else.
@@ -129,8 +129,8 @@ impl Slots {
     }
 }
 
-/// The next number of Steele, Lea and Flood's generator.
-pub(crate) fn splitmix64(state: &mut u64) -> u64 {
+/// The next number of `SplitMix64`, the generator of Steele, Lea and Flood. Any seed is a good seed.
+pub fn splitmix64(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut z = *state;
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

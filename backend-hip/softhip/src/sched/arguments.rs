@@ -1,7 +1,7 @@
 //! From what the host passes to a launch that can run: the shape is checked against the kernel's limits, and
 //! the arguments are laid out as the code object's metadata says.
 
-use code_object::{Argument, ArgumentKind, Kernel};
+use code_object::{Argument, ArgumentKind, Hidden, Kernel};
 
 use crate::memory::Memory;
 use crate::report::LaunchProblem;
@@ -44,7 +44,8 @@ impl Shape {
         }
         let limit = kernel.max_flat_workgroup_size;
         if product(block) > u128::from(limit) {
-            let threads = u64::try_from(product(block)).unwrap_or(u64::MAX);
+            // Saturates: what does not fit is above every limit, too.
+            let threads = block.iter().fold(1, |threads: u64, &dim| threads.saturating_mul(dim.into()));
             return Err(LaunchProblem::BlockTooLarge { threads, limit });
         }
         if let Some(required) = kernel.required_workgroup_size.filter(|&required| required != block) {
@@ -61,22 +62,13 @@ impl Shape {
     }
 
     /// What the runtime passes in a hidden argument; those that this device has no use for are zero.
-    fn hidden(self, name: &str) -> u64 {
-        let axis = match name.as_bytes().last() {
-            Some(b'x') => 0,
-            Some(b'y') => 1,
-            _ => 2,
-        };
-        match name {
-            "hidden_block_count_x" | "hidden_block_count_y" | "hidden_block_count_z" => {
-                u64::from(self.grid[axis])
-            }
-            "hidden_group_size_x" | "hidden_group_size_y" | "hidden_group_size_z" => {
-                u64::from(self.block[axis])
-            }
-            "hidden_grid_dims" => 3,
-            "hidden_dynamic_lds_size" => u64::from(self.dynamic_lds),
-            _ => 0,
+    fn hidden(self, argument: &Hidden) -> u64 {
+        match argument {
+            Hidden::BlockCount(axis) => self.grid[*axis as usize].into(),
+            Hidden::GroupSize(axis) => self.block[*axis as usize].into(),
+            Hidden::GridDims => 3,
+            Hidden::DynamicLdsSize => self.dynamic_lds.into(),
+            Hidden::Other(_) => 0,
         }
     }
 }
@@ -100,8 +92,8 @@ pub fn assemble(kernel: &Kernel, shape: Shape, given: &Given) -> Result<Vec<u8>,
         }
     }
     for argument in &kernel.arguments {
-        if let ArgumentKind::Hidden(name) = &argument.kind {
-            put(&mut segment, argument, &shape.hidden(name).to_le_bytes());
+        if let ArgumentKind::Hidden(hidden) = &argument.kind {
+            put(&mut segment, argument, &shape.hidden(hidden).to_le_bytes());
         }
     }
     Ok(segment)

@@ -10,6 +10,7 @@ use super::queue::Queues;
 use super::race::{History, Past};
 use super::run::{Mode, Outcome};
 use super::work::Work;
+use crate::host;
 use crate::memory::{Checks, Memory, splitmix64};
 use crate::report::{HostCall, Operation, Report};
 
@@ -316,7 +317,7 @@ impl Scheduler {
             return false;
         }
         let pick = splitmix64(&mut self.random) % ready.len() as u64;
-        self.run_next(memory, ready[usize::try_from(pick).unwrap_or(0)]);
+        self.run_next(memory, ready[host::size(pick)]);
         true
     }
 
@@ -352,7 +353,7 @@ impl Scheduler {
             let operation = Operation {
                 call: entry.call.clone(),
                 kernel,
-                stream: u32::try_from(stream).unwrap_or(u32::MAX),
+                stream: u32::try_from(stream).expect("streams are fewer than 2^32"),
                 writes: false,
             };
             match entry.work.run(memory, mode) {

@@ -61,7 +61,7 @@ fn pairwise(a: u32, b: u32, f: impl Fn(u16, u16) -> u16) -> u32 {
 
 /// An atomic on global memory; the old values go to the destination if there is one.
 pub(in crate::exec) fn global(c: &mut Cx<'_>, u: &Uop, place: &Place, exec: u64, segment: Segment) -> Step {
-    let Some(rmw) = u.rmw else { return c.unsupported(u, "atomic") };
+    let Some(rmw) = u.rmw else { unreachable!("an atomic has an operation") };
     if exec == 0 {
         return Step::Next;
     }

@@ -18,7 +18,7 @@ use crate::memory::{AccessKind, Lanes, WAVE};
 fn fields(u: &Uop) -> Ds {
     match u.inst.mods {
         Mods::Ds(mods) => mods,
-        _ => Ds::default(),
+        _ => unreachable!("a DS handler runs DS instructions"),
     }
 }
 
@@ -189,7 +189,7 @@ pub(in crate::exec) fn atomic_lanes(
 }
 
 fn atomic32(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let Some(rmw) = u.rmw else { return c.unsupported(u, "atomic") };
+    let Some(rmw) = u.rmw else { unreachable!("an atomic has an operation") };
     let addresses = addresses(c, u, fields(u).offset().into());
     let (x, y) = (usize::from(u.src[1]), usize::from(u.src[2]));
     let result = atomic_lanes(c, u, &addresses, c.wave.exec(), 4, |c, lane, old| {
@@ -199,7 +199,7 @@ fn atomic32(c: &mut Cx<'_>, u: &Uop) -> Step {
 }
 
 fn atomic64(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let Some(rmw) = u.rmw else { return c.unsupported(u, "atomic") };
+    let Some(rmw) = u.rmw else { unreachable!("an atomic has an operation") };
     let addresses = addresses(c, u, fields(u).offset().into());
     let (x, y) = (usize::from(u.src[1]), usize::from(u.src[2]));
     let result = atomic_lanes(c, u, &addresses, c.wave.exec(), 8, |c, lane, old| {

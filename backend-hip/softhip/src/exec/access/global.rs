@@ -42,7 +42,7 @@ impl Place {
 pub(in crate::exec) fn immediate(u: &Uop) -> i64 {
     match u.inst.mods {
         Mods::Flat(mods) => mods.offset.into(),
-        _ => 0,
+        _ => unreachable!("the instruction has a FLAT encoding"),
     }
 }
 
@@ -51,7 +51,7 @@ pub(in crate::exec) fn device_scope(u: &Uop) -> bool {
     match u.inst.mods {
         Mods::Flat(mods) => mods.cache.sc1,
         Mods::Buffer(mods) => mods.cache.sc1,
-        _ => false,
+        _ => unreachable!("loads and stores have a FLAT or a buffer encoding"),
     }
 }
 

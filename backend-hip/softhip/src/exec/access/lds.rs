@@ -5,6 +5,7 @@
 //! nothing orders them. Atomics do not race with atomics.
 
 use super::banks::Patterns;
+use crate::host;
 use crate::memory::{AccessKind, Checks};
 use crate::report::{LdsFault, LdsProblem, Segment};
 
@@ -53,7 +54,7 @@ pub(in crate::exec) struct Lds {
 impl Lds {
     /// `len` bytes that nobody has written.
     pub fn new(len: u64, checks: Checks) -> Self {
-        let words = usize::try_from(len.div_ceil(4)).unwrap_or(0);
+        let words = host::size(len.div_ceil(4));
         let records = if checks.races { words } else { 0 };
         Self {
             words: vec![0; words],

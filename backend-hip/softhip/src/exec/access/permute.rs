@@ -9,7 +9,7 @@ use crate::memory::{Lanes, WAVE};
 fn offset(u: &Uop) -> u32 {
     match u.inst.mods {
         Mods::Ds(mods) => mods.offset().into(),
-        _ => 0,
+        _ => unreachable!("the instruction has the DS encoding"),
     }
 }
 

@@ -220,7 +220,7 @@ impl Lds {
 
     #[inline]
     fn load_dwords<const N: usize>(&self, lanes: &Together, to: &mut [Lanes]) {
-        let Some(registers) = to.first_chunk_mut::<N>() else { return };
+        let Some(registers) = to.first_chunk_mut::<N>() else { unreachable!("one register per dword") };
         let mut put = |lane: usize, words: &[u32]| {
             for (register, &word) in registers.iter_mut().zip(words) {
                 register[lane] = word;
@@ -256,7 +256,7 @@ impl Lds {
 
     #[inline]
     fn store_dwords<const N: usize>(&mut self, lanes: &Together, from: &[Lanes]) {
-        let Some(registers) = from.first_chunk::<N>() else { return };
+        let Some(registers) = from.first_chunk::<N>() else { unreachable!("one register per dword") };
         let get = |lane: usize, words: &mut [u32]| {
             for (register, word) in registers.iter().zip(words) {
                 *word = register[lane];

@@ -11,7 +11,8 @@ use super::core::uop::Uop;
 use super::float::fp8::{BF8, FP8};
 use super::float::{f32_of_f16, fma};
 use crate::isa::inst::Mfma;
-use crate::isa::{Mods, Op, Operand};
+use crate::isa::table::matrix::{Element as Number, Matrix};
+use crate::isa::{Mods, Op, Operand, table};
 use crate::memory::{Lanes, WAVE};
 use crate::wide::{Job, widest};
 use sum::{Element, fused};
@@ -39,18 +40,17 @@ impl Input {
         }
     }
 
-    fn parse(name: &str) -> Option<Self> {
-        Some(match name {
-            "f64" => Self::F64,
-            "f32" => Self::F32,
-            "xf32" => Self::Xf32,
-            "f16" => Self::F16,
-            "bf16" => Self::Bf16,
-            "fp8" => Self::Fp8,
-            "bf8" => Self::Bf8,
-            "i8" => Self::I8,
-            _ => return None,
-        })
+    const fn of(number: Number) -> Self {
+        match number {
+            Number::F64 => Self::F64,
+            Number::F32 => Self::F32,
+            Number::Xf32 => Self::Xf32,
+            Number::F16 => Self::F16,
+            Number::Bf16 => Self::Bf16,
+            Number::Fp8 => Self::Fp8,
+            Number::Bf8 => Self::Bf8,
+            Number::I8 => Self::I8,
+        }
     }
 }
 
@@ -66,20 +66,10 @@ struct Shape {
 }
 
 impl Shape {
-    /// From the mnemonic: `v_mfma_f32_16x16x4_4b_f16`.
+    /// From the table; `None` if the operation is no dense product.
     fn of(op: Op) -> Option<Self> {
-        let mut parts = op.mnemonic().strip_prefix("v_mfma_")?.split('_').skip(1);
-        let mut sizes = parts.next()?.split('x').map(|size| size.parse().ok());
-        let (m, _, k) = (sizes.next()??, sizes.next()??, sizes.next()??);
-        let mut next = parts.next()?;
-        let mut blocks = 1;
-        if let Some(count) = next.strip_suffix('b').and_then(|count| count.parse().ok()) {
-            blocks = count;
-            next = parts.next()?;
-        }
-        let a = Input::parse(next)?;
-        let b = parts.next().map_or(Some(a), Input::parse)?;
-        Some(Self { m, k, blocks, a, b })
+        let Matrix { m, k, blocks, a, b } = table::dense_matrix(op)?;
+        Some(Self { m, k, blocks, a: Input::of(a), b: Input::of(b) })
     }
 
     /// Elements of A, or of B, in one lane.

@@ -1,4 +1,4 @@
-//! What the race detector keeps per page.
+//! The race detector's shadow memory of a page.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -85,7 +85,7 @@ impl PackedPc {
         (pair & self.keep) | self.bits
     }
 
-    /// The place of the last access of a kind; code beyond 256 KiB is not told apart.
+    /// The place of the last access of a kind; code beyond 256 KiB is not distinguished.
     pub(super) fn find(pair: u32, kind: AccessKind) -> Option<u32> {
         let dword = if kind == AccessKind::Read { pair & 0xFFFF } else { pair >> 16 };
         (dword != 0xFFFF).then_some(4 * dword)
