@@ -2,8 +2,8 @@
 
 use kernels::ops::Argmax;
 
-use super::Threads;
 use super::rows::{Rows, rows_mut};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn argmax(threads: &Threads, op: Argmax<'_, HostBuffer>) {
@@ -11,7 +11,8 @@ pub fn argmax(threads: &Threads, op: Argmax<'_, HostBuffer>) {
     let work = op.x.layout.elements().unwrap_or(0);
     let indices = rows_mut(op.out).into_iter().flat_map(bytemuck::cast_slice_mut::<u8, u32>);
     let indices: Vec<_> = indices.collect();
-    threads.each(indices, work, |r, index: &mut u32| *index = first_largest(x.read(r, &mut Vec::new())));
+    threads
+        .parallel_for(indices, work, |r, index: &mut u32| *index = first_largest(x.read(r, &mut Vec::new())));
 }
 
 /// The first of the largest elements; NaN is below every number, and a row of nothing else has 0.

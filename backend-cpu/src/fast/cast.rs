@@ -2,13 +2,13 @@
 
 use kernels::ops::Cast;
 
-use super::Threads;
 use super::blocks::encode_row;
 use super::rows::{Rows, rows_mut};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn cast(threads: &Threads, op: Cast<'_, HostBuffer>) {
     let x = Rows::of(op.x);
     let (dtype, work) = (op.out.layout.dtype(), op.out.layout.elements().unwrap_or(0));
-    threads.each(rows_mut(op.out), work, |r, out| encode_row(dtype, x.read(r, &mut Vec::new()), out));
+    threads.parallel_for(rows_mut(op.out), work, |r, out| encode_row(dtype, x.read(r, &mut Vec::new()), out));
 }

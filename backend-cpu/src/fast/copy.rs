@@ -2,12 +2,12 @@
 
 use kernels::ops::Copy;
 
-use super::Threads;
 use super::rows::{Rows, rows_mut};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn copy(threads: &Threads, op: Copy<'_, HostBuffer>) {
     let x = Rows::of(op.x);
     let work = op.out.layout.elements().unwrap_or(0);
-    threads.each(rows_mut(op.out), work, |r, out| out.copy_from_slice(x.bytes(r)));
+    threads.parallel_for(rows_mut(op.out), work, |r, out| out.copy_from_slice(x.bytes(r)));
 }

@@ -5,7 +5,7 @@
 //! * Work is split over *outputs* only, never over the terms of a sum, and every sum has the same shape
 //!   (`sums`) whatever the number of rows. So the bits of a result depend neither on the
 //!   number of threads nor on the other rows of a batch.
-//! * What is read is what the op needs: no padding, no cache slot that a row does not see.
+//! * Only what the op needs is read: no padding, no cache slot outside a row's mask.
 #![allow(
     clippy::inline_always,
     reason = "a kernel is compiled with vector instructions only where it is inlined into `Simd::run`"
@@ -24,6 +24,7 @@ mod f32_panel;
 mod fill;
 mod float16;
 mod gelu_mul;
+mod int8_block;
 mod kv_write;
 mod matmul;
 mod mul;
@@ -34,6 +35,7 @@ mod rms_norm;
 mod roofline;
 mod rope;
 mod rope_table;
+mod round;
 mod rows;
 mod scale;
 mod silu_mul;
@@ -48,7 +50,7 @@ use kernels::{DType, Depth, DeviceError, Float, Numerics, Op, OpForm, Stem, Supp
 use crate::HostBuffer;
 use crate::host::{Compute, Host};
 
-pub use roofline::Peaks;
+pub use roofline::Roofline;
 pub use threads::{Activations, Threads};
 
 /// The fast backend, `cpu` on the command line.
@@ -114,7 +116,7 @@ impl Compute for Threads {
         Ok(())
     }
 
-    /// All products at once, everything else one after the other.
+    /// All products as one batch, everything else one by one.
     fn run_together(&self, ops: Vec<Valid<Op<'_, HostBuffer>>>) -> Result<(), (usize, DeviceError)> {
         let mut products = Vec::new();
         for op in ops {
@@ -123,7 +125,7 @@ impl Compute for Threads {
                 op => self.perform(op),
             }
         }
-        matmul::together(self, products);
+        matmul::matmul_batch(self, products);
         Ok(())
     }
 }
@@ -161,17 +163,11 @@ impl Threads {
             return exact;
         }
         Numerics {
-            // A sum of integers has no roundings; what is left is one addition for each run of 32, and one for its offset.
-            depth: Depth::Lanes(matmul::BLOCK / 2),
-            activations: kernels::Activations::Int8 { block: matmul::BLOCK, scale: Float::F32 },
+            // A sum of integers has no roundings; what is left is one addition for each group of 32, and one for its offset.
+            depth: Depth::Lanes(int8_block::INT8_BLOCK / 2),
+            activations: kernels::Activations::Int8 { block: int8_block::INT8_BLOCK, scale: Float::F32 },
             weights: if matmul::has_offsets(dtype) { Weights::Factored } else { Weights::Decoded },
             ..F32
         }
     }
-}
-
-/// Nearest f32.
-#[expect(clippy::cast_possible_truncation, reason = "rounding is meant")]
-fn round(x: f64) -> f32 {
-    x as f32
 }

@@ -2,11 +2,11 @@
 
 use kernels::ops::Scale;
 
-use super::Threads;
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn scale(threads: &Threads, op: Scale<'_, HostBuffer>) {
-    threads.transform(&op.x, op.out, |_, out| {
+    threads.map_rows(&op.x, op.out, |_, out| {
         for value in out {
             *value *= op.factor;
         }

@@ -3,9 +3,10 @@
 use kernels::ops::SiluMul;
 
 use super::exp::exp_of_negative;
+use super::round::round;
 use super::rows::Rows;
 use super::simd::{Kernel, Simd, WIDTH};
-use super::{Threads, round};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 /// Gates below this are computed in f64, one by one: their logistic function comes near the end of the f32 range.
@@ -13,7 +14,7 @@ const FAR: f32 = -80.0;
 
 pub fn silu_mul(threads: &Threads, op: SiluMul<'_, HostBuffer>) {
     let up = Rows::of(op.up);
-    threads.transform(&op.gate, op.out, |r, out| {
+    threads.map_rows(&op.gate, op.out, |r, out| {
         threads.compute(Gate { gate: out, up: up.read(r, &mut Vec::new()) });
     });
 }

@@ -2,12 +2,13 @@
 
 use kernels::ops::Softmax;
 
+use super::round::round;
 use super::sums::sum;
-use super::{Threads, round};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn softmax(threads: &Threads, op: Softmax<'_, HostBuffer>) {
-    threads.transform(&op.x, op.out, |_, row| {
+    threads.map_rows(&op.x, op.out, |_, row| {
         let total = exponentials(row, op.scale);
         for value in row {
             *value /= total;

@@ -92,7 +92,7 @@ fn within_a_minute(test: impl FnOnce() + Send + 'static) {
         test();
         let _ = done.send(());
     });
-    finished.recv_timeout(Duration::from_mins(1)).expect("the pool hangs, or the test panicked");
+    finished.recv_timeout(Duration::from_secs(60)).expect("the pool hangs, or the test panicked");
 }
 
 /// Runs a job that `worker` panics in with `payload`, on every thread but the caller's.
