@@ -23,6 +23,7 @@ mod numerics;
 pub mod ops;
 pub mod quant;
 mod record;
+mod rng;
 mod tensor;
 mod tolerance;
 
@@ -34,5 +35,6 @@ pub use error::{Check, DeviceError, Error, OpError};
 pub use numerics::{Activations, Depth, Float, Growth, Numerics, Weights};
 pub use ops::{Op, OpForm, OperandRef, Rebind, Role, Stem, Valid};
 pub use record::{BindError, Record, RecordOperand};
+pub use rng::SplitMix64;
 pub use tensor::{Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};
 pub use tolerance::{Expected, Judged, Verdict, Worst};
