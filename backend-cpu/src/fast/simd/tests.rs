@@ -1,17 +1,13 @@
 //! All sets of operations agree, bit for bit.
 
+use kernels::SplitMix64;
+
 use super::portable::Portable;
 use super::{Arch, Kernel, RowPanel, Simd};
 
-/// Vectors of pseudo-random bits.
-fn vectors(seed: u64) -> impl Iterator<Item = [u8; 32]> {
-    let mut state = seed;
-    std::iter::repeat_with(move || {
-        std::array::from_fn(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            state.to_be_bytes()[0]
-        })
-    })
+/// A vector of random bits.
+fn vector(random: &mut SplitMix64) -> [u8; 32] {
+    bytemuck::must_cast::<[u64; 4], _>(std::array::from_fn(|_| random.next_u64()))
 }
 
 /// Every operation on one set of inputs, as bits.
@@ -140,8 +136,8 @@ impl Kernel for EverythingWide {
 
 #[test]
 fn the_instructions_do_what_plain_rust_does() {
-    let mut source = vectors(3);
-    let mut next = || source.next().unwrap_or_default();
+    let mut random = SplitMix64::new(3);
+    let mut next = || vector(&mut random);
     for round in 0..2000 {
         let inputs = Everything { a: next(), b: next(), rows: std::array::from_fn(|_| next()) };
         // No −128 among the activations.
