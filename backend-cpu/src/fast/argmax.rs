@@ -8,7 +8,7 @@ use crate::HostBuffer;
 
 pub fn argmax(threads: &Threads, op: Argmax<'_, HostBuffer>) {
     let x = Rows::of(op.x);
-    let work = op.x.layout.elements().unwrap_or(0);
+    let work = op.x.layout.elements().expect("validation has checked the size");
     let indices = rows_mut(op.out).into_iter().flat_map(bytemuck::cast_slice_mut::<u8, u32>);
     let indices: Vec<_> = indices.collect();
     threads

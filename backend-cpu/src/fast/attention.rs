@@ -104,7 +104,9 @@ impl Kernel for Task<'_, '_> {
             to[..cache.head_dim].copy_from_slice(q.read(query.nth, &mut Vec::new()));
         }
         scores.resize(queries.len() * seen.len(), 0.0);
-        let Some(Query { seq, cached_head, .. }) = queries.first() else { return };
+        let Some(Query { seq, cached_head, .. }) = queries.first() else {
+            unreachable!("a task has at least one query")
+        };
         let [keys, values] = [&cache.keys, &cache.values].map(|rows| rows.slots(*seq, *cached_head));
         let first = seen.start..seen.end.min(seen.start + BLOCK);
         prefetch_slots(keys, first.clone());

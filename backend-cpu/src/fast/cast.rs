@@ -9,6 +9,7 @@ use crate::HostBuffer;
 
 pub fn cast(threads: &Threads, op: Cast<'_, HostBuffer>) {
     let x = Rows::of(op.x);
-    let (dtype, work) = (op.out.layout.dtype(), op.out.layout.elements().unwrap_or(0));
+    let (dtype, work) =
+        (op.out.layout.dtype(), op.out.layout.elements().expect("validation has checked the size"));
     threads.parallel_for(rows_mut(op.out), work, |r, out| encode_row(dtype, x.read(r, &mut Vec::new()), out));
 }

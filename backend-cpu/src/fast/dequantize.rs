@@ -9,6 +9,6 @@ use crate::HostBuffer;
 
 pub fn dequantize(threads: &Threads, op: Dequantize<'_, HostBuffer>) {
     let x = Rows::of(op.x);
-    let work = op.out.layout.elements().unwrap_or(0);
+    let work = op.out.layout.elements().expect("validation has checked the size");
     threads.parallel_for(rows_mut(op.out), work, |r, out| decode_row(x.dtype(), x.bytes(r), floats_mut(out)));
 }

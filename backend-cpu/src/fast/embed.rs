@@ -10,7 +10,7 @@ use crate::HostBuffer;
 pub fn embed(threads: &Threads, op: Embed<'_, HostBuffer>) {
     let table = Rows::of(op.table);
     let ids = op.ids.values();
-    let work = op.out.layout.elements().unwrap_or(0);
+    let work = op.out.layout.elements().expect("validation has checked the size");
     threads.parallel_for(rows_mut(op.out), work, |r, out| {
         decode_row(table.dtype(), table.bytes(ids[r] as usize), floats_mut(out));
     });

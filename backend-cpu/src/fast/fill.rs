@@ -10,7 +10,11 @@ use crate::HostBuffer;
 pub fn fill(threads: &Threads, op: Fill<'_, HostBuffer>) {
     let layout = op.out.layout;
     let values = vec![op.value; layout.dim(1)];
-    threads.parallel_for(rows_mut(op.out), layout.elements().unwrap_or(0), |_, out| {
-        encode_row(layout.dtype(), &values, out);
-    });
+    threads.parallel_for(
+        rows_mut(op.out),
+        layout.elements().expect("validation has checked the size"),
+        |_, out| {
+            encode_row(layout.dtype(), &values, out);
+        },
+    );
 }

@@ -33,13 +33,17 @@ fn store(
     };
     let targets = split_disjoint(buffer.bytes_mut(), (0..new.layout.dim(0) * heads).map(target));
     let new_rows = Rows::of(new);
-    threads.parallel_for(targets, new.layout.elements().unwrap_or(0), |nth, target| {
-        threads.compute(Encode {
-            dtype: layout.dtype(),
-            values: new_rows.read(nth, &mut Vec::new()),
-            to: target,
-        });
-    });
+    threads.parallel_for(
+        targets,
+        new.layout.elements().expect("validation has checked the size"),
+        |nth, target| {
+            threads.compute(Encode {
+                dtype: layout.dtype(),
+                values: new_rows.read(nth, &mut Vec::new()),
+                to: target,
+            });
+        },
+    );
 }
 
 /// Encodes a row.

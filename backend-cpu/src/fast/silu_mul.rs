@@ -43,7 +43,7 @@ impl Kernel for Gate<'_> {
     }
 }
 
-/// Whether a gate is below [`FAR`].
+/// True if a gate is below [`FAR`].
 #[inline(always)]
 fn any_far<S: Simd>(s: S, gates: &[f32]) -> bool {
     let (eights, tail) = gates.as_chunks::<WIDTH>();
@@ -54,7 +54,7 @@ fn any_far<S: Simd>(s: S, gates: &[f32]) -> bool {
     s.array(lowest).iter().chain(tail).any(|&gate| gate < FAR)
 }
 
-/// `x·σ(x)·up`, with `e = exp(−|x|)`: `σ` is `1/(1 + e)` from 0 on and `e/(1 + e)` below. `far` tells whether any gate may be below
+/// `x·σ(x)·up`, with `e = exp(−|x|)`: `σ` is `1/(1 + e)` from 0 on and `e/(1 + e)` below. `far` is true if any gate may be below
 /// [`FAR`].
 #[inline(always)]
 fn eight<S: Simd>(s: S, gate: [f32; WIDTH], up: &[f32; WIDTH], far: bool) -> [f32; WIDTH] {

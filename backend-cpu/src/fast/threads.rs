@@ -179,7 +179,8 @@ impl Threads {
             Source::Of(view) => Some(Rows::of(*view)),
             Source::InPlace => None,
         };
-        let (dtype, work) = (out.layout.dtype(), out.layout.elements().unwrap_or(0));
+        let (dtype, work) =
+            (out.layout.dtype(), out.layout.elements().expect("validation has checked the size"));
         let per_task = (ELEMENTS_PER_TASK / out.layout.shape().last().copied().unwrap_or(1).max(1)).max(1);
         let mut rows = rows_mut(out);
         self.parallel_for(rows.chunks_mut(per_task), work, |task, rows| {

@@ -122,7 +122,7 @@ fn q8_0(values: &[f32; 32]) -> [u8; 34] {
     block
 }
 
-/// The value farthest from zero, the first of equals; 0 where there is none but zeros and NaN.
+/// The value farthest from zero, the first of equals; 0 if there are only zeros and NaN.
 fn farthest(values: &[f32; 32]) -> f32 {
     values.iter().fold(0.0f32, |far, &x| if x.abs() > far.abs() { x } else { far })
 }

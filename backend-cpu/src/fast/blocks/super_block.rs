@@ -6,7 +6,7 @@
 use super::super::float16::scale;
 use super::codes::{field, scaled, shifted};
 
-/// Bits `shift` and up of each byte, as far as `mask` keeps them.
+/// Bits `shift` and up of each byte, masked by `mask`.
 #[inline]
 fn plane(bytes: [u8; 32], shift: usize, mask: u8) -> [u8; 32] {
     bytes.map(|byte| (byte >> shift) & mask)

@@ -168,7 +168,7 @@ impl Format<176, 8> for Q5K {
 pub struct Packed<S: Simd> {
     scale: S::G,
     offset: S::G,
-    /// Of four groups, of the other four.
+    /// Of groups 0 to 3, and of groups 4 to 7: one byte each.
     scales: [S::W; 2],
     minimums: [S::W; 2],
 }

@@ -100,7 +100,7 @@ fn low_halves(x: __m256i) -> __m256 {
     _mm256_cvtph_ps(_mm256_castsi256_si128(packed))
 }
 
-/// A count of bits, as shifts take it.
+/// A shift count, in the register form of the shift instructions.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn count(shift: u32) -> __m128i {

@@ -50,7 +50,7 @@ fn word(columns: Columns<'_, 4>, r: usize) -> i32 {
     i32::from_le_bytes(*columns.row(r))
 }
 
-/// A count of bits, as shifts take it.
+/// A shift count, in the register form of the shift instructions.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn count(shift: u32) -> __m128i {

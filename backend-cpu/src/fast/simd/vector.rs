@@ -39,9 +39,9 @@ pub trait Simd: Wide {
     fn div(self, a: Self::F, b: Self::F) -> Self::F;
     /// `a·b + c`, rounded once.
     fn mul_add(self, a: Self::F, b: Self::F, c: Self::F) -> Self::F;
-    /// The larger of each two; `b` where one is NaN.
+    /// The larger of `a` and `b` in each lane; `b` if one is NaN.
     fn max(self, a: Self::F, b: Self::F) -> Self::F;
-    /// The smaller of each two; `b` where one is NaN.
+    /// The smaller of `a` and `b` in each lane; `b` if one is NaN.
     fn min(self, a: Self::F, b: Self::F) -> Self::F;
     /// The magnitude.
     fn abs(self, a: Self::F) -> Self::F;

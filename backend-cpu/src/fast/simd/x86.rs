@@ -3,8 +3,8 @@
 #[allow(clippy::wildcard_imports, reason = "the intrinsics have a namespace of their own, `_mm`")]
 use std::arch::x86_64::*;
 
-/// Methods, each with a body that is compiled for the instructions of `$features`. The type that they belong to exists only where the
-/// machine has these.
+/// Methods, each with a body that is compiled for the instructions of `$features`. A value of the type that they belong
+/// to exists only if the machine has these.
 macro_rules! operations {
     ($features:tt; $(fn $name:ident(self $(, $argument:ident: $type:ty)*) -> $result:ty $body:block)*) => {
         $(
