@@ -16,3 +16,7 @@ mod memory;
 pub mod reference;
 
 pub use memory::HostBuffer;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
