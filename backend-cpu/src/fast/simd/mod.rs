@@ -1,8 +1,8 @@
 //! The vector operations that the kernels of this backend are written in, for each instruction set.
 //!
 //! A kernel is written once, over any [`Simd`]: eight f32 ([`Simd::F`]) or 256 bits of integers ([`Simd::I`]), and sixteen of each
-//! ([`Wide`]) for products of integers. [`Portable`] does every operation by plain Rust, `Avx2` and `Avx512` by one or a few
-//! instructions where the machine has them. All give the same bits: integers are exact, and each operation on floats is one IEEE
+//! ([`wide::Wide`]) for products of integers. [`Portable`] does every operation by plain Rust, `Avx2` and `Avx512` by one or a few
+//! instructions if the machine has them. All give the same bits: integers are exact, and each operation on floats is one IEEE
 //! rounding.
 
 mod arch;

@@ -3,7 +3,7 @@
 
 use std::marker::PhantomData;
 
-/// Rows of a panel: one for each lane of a [`Wide`](super::Wide) vector.
+/// Rows of a panel: one for each lane of a [`Wide`](super::wide::Wide) vector.
 pub const PANEL_ROWS: usize = 16;
 
 /// [`PANEL_ROWS`] rows of equal length at a constant stride.
