@@ -25,7 +25,7 @@ pub const ALIGNMENT: usize = 4;
 /// Memory that cannot be fenced.
 #[derive(Debug, thiserror::Error)]
 pub enum FenceError {
-    /// This system has no such pages, or this program does not know how to ask for them.
+    /// Not a Unix system, so there is no known way to protect pages.
     #[error("fences need the memory protection of a Unix system, which this is not")]
     NoPages,
     /// The size in pages does not fit in a machine word.

@@ -1,5 +1,4 @@
-//! What backends in host memory share. Work is done when the call returns, so streams and events only order
-//! what is ordered already.
+//! What backends in host memory share. Work is done when the call returns, so streams and events have nothing to do.
 
 use std::io::ErrorKind;
 use std::ops::Range;
@@ -12,7 +11,7 @@ use kernels::{
 use crate::HostBuffer;
 use crate::fence::{self, Fence, FenceError};
 
-/// The part in which CPU backends differ.
+/// What CPU backends differ in.
 pub trait Compute {
     /// Name on the command line.
     fn name(&self) -> &'static str;
@@ -23,13 +22,13 @@ pub trait Compute {
     /// How it computes `op`.
     fn numerics(&self, op: &OpForm) -> Numerics;
 
-    /// Whether it implements `op`.
+    /// Tells if it implements `op`.
     fn supports(&self, op: &OpForm) -> Support;
 
     /// Computes `op`.
     fn run(&self, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError>;
 
-    /// Computes ops that do not need each other. An error comes with the number of its op.
+    /// Computes ops that do not need each other's results. An error comes with the index of its op.
     fn run_together(&self, ops: Vec<Valid<Op<'_, HostBuffer>>>) -> Result<(), (usize, DeviceError)> {
         ops.into_iter().enumerate().try_for_each(|(nth, op)| self.run(op).map_err(|error| (nth, error)))
     }
@@ -48,8 +47,8 @@ impl<C: Compute> Host<C> {
         Host { compute, fence: None }
     }
 
-    /// The backend that computes by `compute` in buffers that lie against unmapped pages. An access past that edge ends
-    /// the process, so this is for one that may die.
+    /// The backend that computes by `compute` in buffers against unmapped pages. An access past that edge ends the process, so use it
+    /// in a process that may die.
     pub fn with_fence(compute: C, fence: Fence) -> Result<Self, FenceError> {
         fence::available()?;
         Ok(Host { compute, fence: Some(fence) })

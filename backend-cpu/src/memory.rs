@@ -23,7 +23,7 @@ enum Content {
 }
 
 impl HostBuffer {
-    /// `len` zero bytes; `None` where that much cannot be had.
+    /// `len` zero bytes; `None` if there is not so much memory.
     pub fn zeroed(len: usize, label: &str) -> Option<Self> {
         let words = len.div_ceil(size_of::<u128>());
         let mut content = Vec::new();
@@ -38,7 +38,7 @@ impl HostBuffer {
         Ok(HostBuffer { content, len, label: label.into() })
     }
 
-    /// The bytes of `memory`, where they are.
+    /// The bytes of `memory`, without a copy.
     pub fn adopted(memory: HostMemory, label: &str) -> Self {
         let len = memory.bytes().len();
         HostBuffer { content: Content::Adopted(memory), len, label: label.into() }
@@ -53,7 +53,7 @@ impl HostBuffer {
         }
     }
 
-    /// The content, to be changed. Adopted memory is copied first: it belongs to somebody else.
+    /// The content for writing. Adopted memory is copied first, because it belongs to somebody else.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         if let Content::Adopted(memory) = &self.content {
             let mut words = vec![0u128; self.len.div_ceil(size_of::<u128>())];
@@ -62,7 +62,7 @@ impl HostBuffer {
         }
         match &mut self.content {
             Content::Owned(words) => &mut bytemuck::cast_slice_mut(words)[..self.len],
-            Content::Adopted(_) => &mut [],
+            Content::Adopted(_) => unreachable!("adopted memory was copied above"),
             Content::Fenced(fenced) => fenced.bytes_mut(),
         }
     }

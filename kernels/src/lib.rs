@@ -24,6 +24,7 @@ mod numerics;
 pub mod ops;
 pub mod quant;
 mod record;
+mod rng;
 mod site;
 mod tensor;
 mod tolerance;
@@ -38,6 +39,7 @@ pub use ops::{
     Axis, AxisKind, Class, Facts, Op, OpForm, OperandFact, OperandKind, OperandRef, Rebind, Role, Stem, Valid,
 };
 pub use record::{BindError, Record, RecordOperand};
+pub use rng::SplitMix64;
 pub use site::{Phase, Site, SiteFilter, SiteFilterError, UnknownPhase};
 pub use tensor::{Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};
 pub use tolerance::{Expected, Judged, Verdict, Worst};

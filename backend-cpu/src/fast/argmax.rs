@@ -3,16 +3,18 @@
 use kernels::ops::Argmax;
 use kernels::{Numerics, OpForm};
 
+use super::F32;
 use super::rows::{Rows, rows_mut};
-use super::{F32, Threads};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn argmax(threads: &Threads, op: Argmax<'_, HostBuffer>) {
     let x = Rows::of(op.x);
-    let work = op.x.layout.elements().unwrap_or(0);
+    let work = op.x.layout.elements().expect("validation has checked the size");
     let indices = rows_mut(op.out).into_iter().flat_map(bytemuck::cast_slice_mut::<u8, u32>);
     let indices: Vec<_> = indices.collect();
-    threads.each(indices, work, |r, index: &mut u32| *index = first_largest(x.read(r, &mut Vec::new())));
+    threads
+        .parallel_for(indices, work, |r, index: &mut u32| *index = first_largest(x.read(r, &mut Vec::new())));
 }
 
 /// The first of the largest elements; NaN is below every number, and a row of nothing else has 0.

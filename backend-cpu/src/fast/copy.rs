@@ -3,14 +3,15 @@
 use kernels::ops::Copy;
 use kernels::{Numerics, OpForm};
 
+use super::F32;
 use super::rows::{Rows, rows_mut};
-use super::{F32, Threads};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn copy(threads: &Threads, op: Copy<'_, HostBuffer>) {
     let x = Rows::of(op.x);
-    let work = op.out.layout.elements().unwrap_or(0);
-    threads.each(rows_mut(op.out), work, |r, out| out.copy_from_slice(x.bytes(r)));
+    let work = op.out.layout.elements().expect("validation has checked the size");
+    threads.parallel_for(rows_mut(op.out), work, |r, out| out.copy_from_slice(x.bytes(r)));
 }
 
 /// How the op is computed.

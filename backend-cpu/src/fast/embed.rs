@@ -3,16 +3,17 @@
 use kernels::ops::Embed;
 use kernels::{Numerics, OpForm};
 
+use super::F32;
 use super::blocks::decode_row;
 use super::rows::{Rows, floats_mut, rows_mut};
-use super::{F32, Threads};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn embed(threads: &Threads, op: Embed<'_, HostBuffer>) {
     let table = Rows::of(op.table);
     let ids = op.ids.values();
-    let work = op.out.layout.elements().unwrap_or(0);
-    threads.each(rows_mut(op.out), work, |r, out| {
+    let work = op.out.layout.elements().expect("validation has checked the size");
+    threads.parallel_for(rows_mut(op.out), work, |r, out| {
         decode_row(table.dtype(), table.bytes(ids[r] as usize), floats_mut(out));
     });
 }

@@ -40,6 +40,8 @@ pub const ULPS: f64 = 1.5;
 
 #[cfg(test)]
 mod tests {
+    use approx::assert_abs_diff_eq;
+
     use super::super::simd::{Arch, Kernel};
     use super::*;
 
@@ -80,6 +82,6 @@ mod tests {
         let y = exp([0.0, -0.0, -87.1, -1e30, inf, f32::NAN, -87.0, -1e-30]);
         assert_eq!(y[..5], [1.0, 1.0, 0.0, 0.0, 0.0]);
         assert!(y[5].is_nan() && y[6] > 0.0);
-        assert!((y[7] - 1.0).abs() < f32::EPSILON);
+        assert_abs_diff_eq!(y[7], 1.0, epsilon = f32::EPSILON);
     }
 }

@@ -1,30 +1,27 @@
-//! Sixteen rows of floats side by side, for products with many others: a vector has one value of each row.
+//! Packed panels of sixteen rows of f32, and the micro-kernel that multiplies them with a few rows of the other operand.
 //!
-//! A product is a sum in eight lanes over the rows' values, the same that rows multiplied one by one give
-//! ([`Simd::total`]); but each of its lanes is a vector here, which sixteen products share, and no lane has to be moved to be added to
-//! another.
+//! A panel is transposed: a vector has one value of each row. A dot product is a sum in eight lanes over the columns, as for rows that are
+//! multiplied one by one ([`Simd::reduce_add`]), with the same roundings. Here each of the eight lanes is a vector that sixteen dot
+//! products share, so adding up the lanes needs no shuffles.
 
-use super::simd::{Rows16, Simd, WIDTH};
+use super::simd::{PANEL_ROWS, RowPanel, Simd, WIDTH};
 
-/// How many rows.
-pub const ROWS: usize = 16;
+/// Rows of the other operand in a register tile: as many as there are registers for.
+pub const TILE_ROWS: usize = 3;
 
-/// Others that are best multiplied with them at a time: as many as there are registers for.
-pub const AT_A_TIME: usize = 3;
-
-/// A value of each row.
+/// One value of each row.
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
-struct Column([f32; ROWS]);
+struct Column([f32; PANEL_ROWS]);
 
-/// Sixteen rows, column by column, with zeros up to a whole number of vectors.
+/// A packed panel: [`PANEL_ROWS`] rows, column by column, zero-padded to a multiple of [`WIDTH`] columns.
 #[derive(Default)]
-pub struct Sixteen(Vec<[Column; WIDTH]>);
+pub struct F32Panel(Vec<[Column; WIDTH]>);
 
-impl Sixteen {
-    /// Takes over rows of f32.
+impl F32Panel {
+    /// Packs rows of f32.
     #[inline(always)]
-    pub fn fill<S: Simd>(&mut self, s: S, rows: Rows16<'_>) {
+    pub fn pack<S: Simd>(&mut self, s: S, rows: RowPanel<'_>) {
         const QUAD: usize = 4 * size_of::<f32>();
         let columns = rows.len() / size_of::<f32>();
         self.0.resize(columns.div_ceil(WIDTH), [Column::default(); WIDTH]);
@@ -42,9 +39,9 @@ impl Sixteen {
         }
     }
 
-    /// Products of the sixteen with each of `x`, which are as long as they are.
+    /// The micro-kernel: dot products of each row of `x` with each row of the panel, all of one length.
     #[inline(always)]
-    pub fn products<S: Simd, const R: usize>(&self, s: S, x: [&[f32]; R]) -> [[f32; ROWS]; R] {
+    pub fn multiply<S: Simd, const R: usize>(&self, s: S, x: [&[f32]; R]) -> [[f32; PANEL_ROWS]; R] {
         let full = x[0].len() / WIDTH;
         let eights = x.map(|x| &x.as_chunks::<WIDTH>().0[..full]);
         let (columns, last) = self.0.split_at(full);
@@ -59,7 +56,7 @@ impl Sixteen {
             }
             add_products(s, &mut sums, padded.each_ref(), columns);
         }
-        let mut values = [[0.0; ROWS]; R];
+        let mut values = [[0.0; PANEL_ROWS]; R];
         for (values, [a, b, c, d, e, f, g, h]) in values.iter_mut().zip(sums) {
             let low = s.add16(s.add16(a, c), s.add16(b, d));
             let high = s.add16(s.add16(e, g), s.add16(f, h));
@@ -69,7 +66,7 @@ impl Sixteen {
     }
 }
 
-/// Adds the products of eight columns, each to a lane of its own.
+/// Adds the products of eight columns, each to its own lane.
 #[inline(always)]
 fn add_products<S: Simd, const R: usize>(
     s: S,
@@ -91,22 +88,22 @@ mod tests {
     use super::*;
 
     struct Products<'a> {
-        rows: Rows16<'a>,
+        rows: RowPanel<'a>,
         x: [&'a [f32]; 3],
     }
 
     impl Kernel for Products<'_> {
-        type Output = [[f32; ROWS]; 3];
+        type Output = [[f32; PANEL_ROWS]; 3];
 
         #[inline(always)]
         fn run<S: Simd>(self, s: S) -> Self::Output {
-            let mut sixteen = Sixteen::default();
-            sixteen.fill(s, self.rows);
-            sixteen.products(s, self.x)
+            let mut panel = F32Panel::default();
+            panel.pack(s, self.rows);
+            panel.multiply(s, self.x)
         }
     }
 
-    /// The sum in eight lanes, one row with another.
+    /// The dot product in eight lanes.
     fn product(a: &[f32], b: &[f32]) -> f32 {
         let mut lanes = [0.0f32; WIDTH];
         for i in 0..a.len().next_multiple_of(WIDTH) {
@@ -118,18 +115,19 @@ mod tests {
     }
 
     #[test]
-    fn sixteen_rows_together_give_the_bits_of_each_alone() {
+    fn a_panel_gives_the_bits_of_each_row_alone() {
         for columns in [1usize, 4, 7, 8, 13, 64, 100] {
             let value = |i: usize| ((i * i % 1013) as f32 * 0.37).sin();
-            let rows: Vec<f32> = (0..ROWS * columns).map(value).collect();
+            let rows: Vec<f32> = (0..PANEL_ROWS * columns).map(value).collect();
             let x: Vec<f32> = (0..3 * columns).map(|i| value(i + 7)).collect();
             let row = |of: &[f32], r: usize| of[r * columns..][..columns].to_vec();
             let bytes = bytemuck::cast_slice(&rows);
             for arch in Arch::available() {
-                let rows16 = Rows16::new(bytes, 4 * columns, 4 * columns).unwrap();
-                let x16 = std::array::from_fn(|r| &x[r * columns..][..columns]);
-                for (r, values) in arch.run(Products { rows: rows16, x: x16 }).iter().enumerate() {
-                    let want = std::array::from_fn::<_, ROWS, _>(|c| product(&row(&rows, c), &row(&x, r)));
+                let panel = RowPanel::new(bytes, 4 * columns, 4 * columns).unwrap();
+                let x_rows = std::array::from_fn(|r| &x[r * columns..][..columns]);
+                for (r, values) in arch.run(Products { rows: panel, x: x_rows }).iter().enumerate() {
+                    let want =
+                        std::array::from_fn::<_, PANEL_ROWS, _>(|c| product(&row(&rows, c), &row(&x, r)));
                     assert_eq!(values.map(f32::to_bits), want.map(f32::to_bits), "{columns} {}", arch.name());
                 }
             }

@@ -4,8 +4,9 @@ use kernels::ops::GeluMul;
 use kernels::ops::gelu_mul::Gelu;
 use kernels::{Numerics, OpForm};
 
+use super::round::round;
 use super::rows::Rows;
-use super::{Threads, round};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn gelu_mul(threads: &Threads, op: GeluMul<'_, HostBuffer>) {
@@ -14,7 +15,7 @@ pub fn gelu_mul(threads: &Threads, op: GeluMul<'_, HostBuffer>) {
         Gelu::Tanh => by_tanh,
     };
     let up = Rows::of(op.up);
-    threads.transform(&op.gate, op.out, |r, out| {
+    threads.map_rows(&op.gate, op.out, |r, out| {
         for (value, &up) in out.iter_mut().zip(up.read(r, &mut Vec::new())) {
             *value = round(gelu(f64::from(*value)) * f64::from(up));
         }

@@ -4,10 +4,11 @@ use kernels::ops::KvWrite;
 use kernels::{DType, View, ViewMut};
 use kernels::{Numerics, OpForm};
 
-use super::blocks::encode_by_vectors;
-use super::rows::{Rows, carve, row_bytes};
+use super::F32;
+use super::blocks::encode_row_simd;
+use super::rows::{Rows, row_bytes, split_disjoint};
 use super::simd::{Kernel, Simd};
-use super::{F32, Threads};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn kv_write(threads: &Threads, op: KvWrite<'_, HostBuffer>) {
@@ -32,15 +33,19 @@ fn store(
         let start = layout.row_offset(&[seq, slot, nth % heads]);
         start..start + len
     };
-    let targets = carve(buffer.bytes_mut(), (0..new.layout.dim(0) * heads).map(target));
+    let targets = split_disjoint(buffer.bytes_mut(), (0..new.layout.dim(0) * heads).map(target));
     let new_rows = Rows::of(new);
-    threads.each(targets, new.layout.elements().unwrap_or(0), |nth, target| {
-        threads.compute(Encode {
-            dtype: layout.dtype(),
-            values: new_rows.read(nth, &mut Vec::new()),
-            to: target,
-        });
-    });
+    threads.parallel_for(
+        targets,
+        new.layout.elements().expect("validation has checked the size"),
+        |nth, target| {
+            threads.compute(Encode {
+                dtype: layout.dtype(),
+                values: new_rows.read(nth, &mut Vec::new()),
+                to: target,
+            });
+        },
+    );
 }
 
 /// Encodes a row.
@@ -55,7 +60,7 @@ impl Kernel for Encode<'_> {
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        encode_by_vectors(s, self.dtype, self.values, self.to);
+        encode_row_simd(s, self.dtype, self.values, self.to);
     }
 }
 

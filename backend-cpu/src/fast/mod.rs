@@ -5,7 +5,7 @@
 //! * Work is split over *outputs* only, never over the terms of a sum, and every sum has the same shape
 //!   (`sums`) whatever the number of rows. So the bits of a result depend neither on the
 //!   number of threads nor on the other rows of a batch.
-//! * What is read is what the op needs: no padding, no cache slot that a row does not see.
+//! * Only what the op needs is read: no padding, no cache slot outside a row's mask.
 #![allow(
     clippy::inline_always,
     reason = "a kernel is compiled with vector instructions only where it is inlined into `Simd::run`"
@@ -15,10 +15,12 @@ mod blocks;
 mod exp;
 mod f32_panel;
 mod float16;
+mod int8_block;
 mod pool;
 mod prefetch;
 mod roofline;
 mod rope_table;
+mod round;
 mod rows;
 mod simd;
 mod sums;
@@ -30,7 +32,7 @@ use kernels::{Depth, DeviceError, Float, Numerics, Op, OpForm, Stem, Support, Va
 use crate::HostBuffer;
 use crate::host::{Compute, Host};
 
-pub use roofline::Peaks;
+pub use roofline::Roofline;
 pub use threads::{Activations, Threads};
 
 /// The fast backend, `cpu` on the command line.
@@ -88,7 +90,7 @@ impl Compute for Threads {
         Ok(())
     }
 
-    /// All products at once, everything else one after the other.
+    /// All products as one batch, everything else one by one.
     fn run_together(&self, ops: Vec<Valid<Op<'_, HostBuffer>>>) -> Result<(), (usize, DeviceError)> {
         let mut products = Vec::new();
         for op in ops {
@@ -97,7 +99,7 @@ impl Compute for Threads {
                 op => self.perform(op),
             }
         }
-        matmul::together(self, products);
+        matmul::matmul_batch(self, products);
         Ok(())
     }
 }
@@ -121,9 +123,3 @@ macro_rules! ops {
     };
 }
 kernels::for_each_op!(ops);
-
-/// Nearest f32.
-#[expect(clippy::cast_possible_truncation, reason = "rounding is meant")]
-fn round(x: f64) -> f32 {
-    x as f32
-}

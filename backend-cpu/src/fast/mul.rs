@@ -3,13 +3,14 @@
 use kernels::ops::Mul;
 use kernels::{Numerics, OpForm};
 
+use super::F32;
 use super::rows::Rows;
-use super::{F32, Threads};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn mul(threads: &Threads, op: Mul<'_, HostBuffer>) {
     let (b, step) = (Rows::of(op.b), usize::from(op.b.layout.dim(0) > 1));
-    threads.transform(&op.a, op.out, |r, out| {
+    threads.map_rows(&op.a, op.out, |r, out| {
         for (out, b) in out.iter_mut().zip(b.read(r * step, &mut Vec::new())) {
             *out *= b;
         }

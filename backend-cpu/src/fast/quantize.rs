@@ -3,15 +3,17 @@
 use kernels::ops::Quantize;
 use kernels::{Numerics, OpForm};
 
+use super::F32;
 use super::blocks::encode_row;
 use super::rows::{Rows, rows_mut};
-use super::{F32, Threads};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn quantize(threads: &Threads, op: Quantize<'_, HostBuffer>) {
     let x = Rows::of(op.x);
-    let (dtype, work) = (op.out.layout.dtype(), op.out.layout.elements().unwrap_or(0));
-    threads.each(rows_mut(op.out), work, |r, out| encode_row(dtype, x.read(r, &mut Vec::new()), out));
+    let (dtype, work) =
+        (op.out.layout.dtype(), op.out.layout.elements().expect("validation has checked the size"));
+    threads.parallel_for(rows_mut(op.out), work, |r, out| encode_row(dtype, x.read(r, &mut Vec::new()), out));
 }
 
 /// How the op is computed.

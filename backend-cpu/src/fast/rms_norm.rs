@@ -3,14 +3,16 @@
 use kernels::ops::RmsNorm;
 use kernels::{Numerics, OpForm};
 
+use super::F32;
+use super::round::round;
 use super::rows::Rows;
 use super::sums::dot;
-use super::{F32, Threads, round};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn rms_norm(threads: &Threads, op: RmsNorm<'_, HostBuffer>) {
     let weight = Rows::of(op.weight);
-    threads.transform(&op.x, op.out, |_, row| {
+    threads.map_rows(&op.x, op.out, |_, row| {
         let mean_square = dot(row, row) / row.len() as f32;
         let factor = round(1.0 / f64::from(mean_square + op.eps).sqrt());
         for (value, weight) in row.iter_mut().zip(weight.read(0, &mut Vec::new())) {

@@ -1,21 +1,21 @@
-//! What this machine can do at most: the rates that the kernels are measured against.
+//! The machine's roofline: peak read bandwidth and peak arithmetic, measured. Kernels are compared with it.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use super::Threads;
 use super::simd::{Kernel, Simd, WIDTH};
+use super::threads::Threads;
 
-/// Bytes that are read: more than the caches of common machines hold.
+/// Bytes that are read: more than the last-level caches of common machines hold.
 const BYTES: usize = 256 << 20;
 
-/// Bytes that a thread reads at a time.
-const PIECE: usize = 1 << 20;
+/// Bytes of a task.
+const CHUNK: usize = 1 << 20;
 
-/// Times that each rate is measured; the best counts.
-const TIMES: usize = 5;
+/// Times that each rate is measured; the highest counts.
+const REPETITIONS: usize = 5;
 
-/// Sums that a thread forms side by side: enough to hide the latency of a multiply-add.
+/// Independent dependency chains per thread: enough to hide the latency of a multiply-add.
 const CHAINS: usize = 12;
 
 /// Multiply-adds of each chain.
@@ -23,49 +23,49 @@ const STEPS: usize = 1 << 21;
 
 /// Highest rates that were measured.
 #[derive(Clone, Copy, Debug)]
-pub struct Peaks {
+pub struct Roofline {
     /// Bytes per second read from memory.
     pub read: f64,
-    /// Operations per second in f32, a multiply-add being two.
+    /// f32 operations per second; a multiply-add is two.
     pub flops: f64,
-    /// Operations per second on products of bytes, added up exactly.
+    /// 8-bit operations per second, summed in i32; a multiply-add is two.
     pub byte_ops: f64,
 }
 
-impl Peaks {
+impl Roofline {
     /// Measures what `threads` can do.
     pub fn measure(threads: &Threads) -> Self {
         let memory = vec![1u64; BYTES / size_of::<u64>()];
         let read = best(|| {
-            threads.each(memory.chunks(PIECE / size_of::<u64>()), BYTES, |_, piece| {
-                black_box(threads.compute(Read(bytemuck::cast_slice(piece))));
+            threads.parallel_for(memory.chunks(CHUNK / size_of::<u64>()), BYTES, |_, chunk| {
+                black_box(threads.compute(Read(bytemuck::cast_slice(chunk))));
             });
             BYTES as f64
         });
         let flops = best(|| {
-            threads.each(0..threads.count(), STEPS, |_, _| {
+            threads.parallel_for(0..threads.count(), STEPS, |_, _| {
                 black_box(threads.compute(MultiplyAdd));
             });
             (2 * threads.count() * STEPS * CHAINS * WIDTH) as f64
         });
         let byte_ops = best(|| {
-            threads.each(0..threads.count(), STEPS, |_, _| {
+            threads.parallel_for(0..threads.count(), STEPS, |_, _| {
                 black_box(threads.compute(Dots));
             });
             (2 * threads.count() * STEPS * CHAINS * 64) as f64
         });
-        Peaks { read, flops, byte_ops }
+        Roofline { read, flops, byte_ops }
     }
 }
 
-/// The highest rate of several runs of `work`, which returns how much it did.
+/// The highest rate of [`REPETITIONS`] runs of `work`, which returns how much it did.
 fn best(work: impl Fn() -> f64) -> f64 {
     let rate = |_| {
         let begin = Instant::now();
         let done = work();
         done / begin.elapsed().as_secs_f64()
     };
-    (0..TIMES).map(rate).fold(0.0, f64::max)
+    (0..REPETITIONS).map(rate).fold(0.0, f64::max)
 }
 
 /// Reads memory.
@@ -101,7 +101,7 @@ impl Kernel for MultiplyAdd {
                 *sum = s.mul_add(*sum, factor, factor);
             }
         }
-        s.total(sums.into_iter().reduce(|a, b| s.add(a, b)).unwrap_or(factor))
+        s.reduce_add(sums.into_iter().reduce(|a, b| s.add(a, b)).unwrap_or(factor))
     }
 }
 
@@ -116,7 +116,7 @@ impl Kernel for Dots {
         let codes = s.splat_int16(black_box(0x0102_0304));
         let mut sums = [s.splat_int16(0); CHAINS];
         for step in 0..STEPS {
-            // Not always the same, so that no product can be taken out of the loop.
+            // Varies, so that the compiler cannot hoist the product out of the loop.
             let x = if step % 3 == 0 { 0x0103_0507 } else { 0x0102_0507 };
             for sum in &mut sums {
                 *sum = s.dot16(*sum, codes, x);

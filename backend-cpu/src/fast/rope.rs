@@ -6,35 +6,41 @@ use kernels::ops::Rope;
 use kernels::ops::rope::{Pairing, Scaling};
 use kernels::{Numerics, OpForm};
 
-use super::rope_table::{Key, Turn};
+use super::F32;
+use super::rope_table::{Key, Rotation};
+use super::round::round;
 use super::rows::Rows;
-use super::{F32, Threads, round};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn rope(threads: &Threads, op: Rope<'_, HostBuffer>) {
     let [heads, pairs] = [op.out.layout.dim(1), op.n_rot / 2];
     let positions = op.positions.values();
-    let table = threads.turns().of(key(&op), || {
+    let table = threads.rope_table().get_or_build(key(&op), || {
         let spectrum = Spectrum::of(&op);
-        let mut turns = vec![Turn { cos: 0.0, sin: 0.0 }; positions.len() * pairs];
-        threads.each(turns.chunks_mut(pairs.max(1)), 64 * positions.len() * pairs, |row, turns| {
-            spectrum.fill(positions[row], turns);
-        });
-        turns.into()
+        let mut rotations = vec![Rotation { cos: 0.0, sin: 0.0 }; positions.len() * pairs];
+        threads.parallel_for(
+            rotations.chunks_mut(pairs.max(1)),
+            64 * positions.len() * pairs,
+            |row, rotations| {
+                spectrum.fill(positions[row], rotations);
+            },
+        );
+        rotations.into()
     });
-    threads.transform(&op.x, op.out, |nth, head| {
-        let turns = &table[nth / heads * pairs..][..pairs];
+    threads.map_rows(&op.x, op.out, |nth, head| {
+        let rotations = &table[nth / heads * pairs..][..pairs];
         let rotating = &mut head[..2 * pairs];
         match op.pairing {
             Pairing::Interleaved => {
-                for ([a, b], turn) in rotating.as_chunks_mut().0.iter_mut().zip(turns) {
-                    (*a, *b) = turn.apply(*a, *b);
+                for ([a, b], rotation) in rotating.as_chunks_mut().0.iter_mut().zip(rotations) {
+                    (*a, *b) = rotation.apply(*a, *b);
                 }
             }
             Pairing::Neox => {
                 let (low, high) = rotating.split_at_mut(pairs);
-                for ((a, b), turn) in low.iter_mut().zip(high).zip(turns) {
-                    (*a, *b) = turn.apply(*a, *b);
+                for ((a, b), rotation) in low.iter_mut().zip(high).zip(rotations) {
+                    (*a, *b) = rotation.apply(*a, *b);
                 }
             }
         }
@@ -56,22 +62,27 @@ fn key(op: &Rope<'_, HostBuffer>) -> Key {
             2,
         ],
     };
-    let mut key = vec![u32::try_from(op.n_rot).unwrap_or(u32::MAX), op.base.to_bits()];
+    let mut key = vec![word(op.n_rot), op.base.to_bits()];
     key.extend(scaling);
     if let Some(factors) = op.factors {
         key.extend(Rows::of(factors).read(0, &mut Vec::new()).iter().map(|factor| factor.to_bits()));
     }
-    // Without its length, a factor could pass for a position.
-    key.push(u32::try_from(key.len()).unwrap_or(u32::MAX));
+    // The length separates factors from positions.
+    key.push(word(key.len()));
     key.extend_from_slice(op.positions.values());
     key
 }
 
-/// By how much each pair turns from one position to the next.
+/// A count of elements in a head, as a word of the key.
+fn word(count: usize) -> u32 {
+    u32::try_from(count).expect("a head has fewer than 2^32 elements")
+}
+
+/// The angles of all pairs from one position to the next.
 struct Spectrum {
     /// Angles per position.
     steps: Vec<f64>,
-    /// Factor on the length.
+    /// Factor on the rotated elements.
     magnitude: f64,
 }
 
@@ -103,11 +114,11 @@ impl Spectrum {
         Spectrum { steps: (0..op.n_rot / 2).map(step).collect(), magnitude }
     }
 
-    /// Puts the rotations of all pairs at `position` in `turns`.
-    fn fill(&self, position: u32, turns: &mut [Turn]) {
-        for (turn, step) in turns.iter_mut().zip(&self.steps) {
+    /// Stores the rotations of all pairs at `position` in `rotations`.
+    fn fill(&self, position: u32, rotations: &mut [Rotation]) {
+        for (rotation, step) in rotations.iter_mut().zip(&self.steps) {
             let (sin, cos) = (f64::from(position) * step).sin_cos();
-            *turn = Turn { cos: round(cos * self.magnitude), sin: round(sin * self.magnitude) };
+            *rotation = Rotation { cos: round(cos * self.magnitude), sin: round(sin * self.magnitude) };
         }
     }
 }

@@ -1,31 +1,31 @@
 //! Tensors as rows: slices of the innermost dimension, which is always dense.
 //!
-//! Only what belongs to a row is ever sliced, so padding between rows cannot be read or written.
+//! A slice covers exactly one row, so padding between rows is never read or written.
 
 use std::ops::Range;
 
 use kernels::{DType, Layout, MAX_RANK, View, ViewMut};
 
 use super::blocks::decode_row;
-use super::simd::Rows16;
+use super::simd::RowPanel;
 use crate::HostBuffer;
 
-/// The rows of a tensor to read.
+/// The rows of a tensor that is read.
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
     buffer: &'a [u8],
     layout: Layout,
     row_bytes: usize,
-    /// Bytes from a row to the next, for a matrix.
-    step: Option<usize>,
+    /// Bytes from a row to the next, if the tensor is a matrix.
+    stride: Option<usize>,
 }
 
 impl<'a> Rows<'a> {
     /// The rows of a tensor that an op has accepted.
     pub fn of(view: View<'a, HostBuffer>) -> Self {
         let layout = view.layout;
-        let step = (layout.rank() == 2).then(|| layout.row_offset(&[1]) - layout.row_offset(&[0]));
-        Rows { buffer: view.buffer.bytes(), layout, row_bytes: row_bytes(&layout), step }
+        let stride = (layout.rank() == 2).then(|| layout.row_offset(&[1]) - layout.row_offset(&[0]));
+        Rows { buffer: view.buffer.bytes(), layout, row_bytes: row_bytes(&layout), stride }
     }
 
     /// Type of the elements.
@@ -33,12 +33,12 @@ impl<'a> Rows<'a> {
         self.layout.dtype()
     }
 
-    /// Bytes of row number `nth`, in row-major order.
+    /// Bytes of row `nth` in row-major order.
     pub fn bytes(&self, nth: usize) -> &'a [u8] {
-        if let Some(step) = self.step {
-            return &self.buffer[self.layout.offset() + nth * step..][..self.row_bytes];
+        if let Some(stride) = self.stride {
+            return &self.buffer[self.layout.offset() + nth * stride..][..self.row_bytes];
         }
-        self.bytes_at(&place(&self.layout, nth))
+        self.bytes_at(&row_index(&self.layout, nth))
     }
 
     /// Bytes of the row at `index`, which leaves out the innermost dimension.
@@ -47,37 +47,47 @@ impl<'a> Rows<'a> {
     }
 
     /// The rows of a cache `[sequence, slot, head, …]` at every slot of one sequence and head.
-    pub fn slots(&self, seq: usize, head: usize) -> Spaced<'a> {
+    pub fn slots(&self, seq: usize, head: usize) -> StridedRows<'a> {
         let start = self.layout.row_offset(&[seq, 0, head]);
-        let step = self.layout.row_offset(&[seq, 1, head]) - start;
-        Spaced { bytes: &self.buffer[start..], step, row_bytes: self.row_bytes }
+        let stride = self.layout.row_offset(&[seq, 1, head]) - start;
+        StridedRows { bytes: &self.buffer[start..], stride, row_bytes: self.row_bytes }
     }
 
-    /// The rows of a matrix from number `first` on.
-    pub fn from(&self, first: usize) -> Spaced<'a> {
-        let step = self.step.unwrap_or(0);
-        Spaced { bytes: &self.buffer[self.layout.offset() + first * step..], step, row_bytes: self.row_bytes }
+    /// The rows of a matrix from `first` on.
+    pub fn starting_at(&self, first: usize) -> StridedRows<'a> {
+        let stride = self.matrix_stride();
+        StridedRows {
+            bytes: &self.buffer[self.layout.offset() + first * stride..],
+            stride,
+            row_bytes: self.row_bytes,
+        }
     }
 
-    /// From the first byte to the last of the rows `rows`, of a matrix that has them, with what lies between them.
-    pub fn stretch(&self, rows: Range<usize>) -> &'a [u8] {
-        let start = self.layout.offset() + rows.start * self.step.unwrap_or(0);
-        let end = self.layout.offset() + (rows.end.max(rows.start + 1) - 1) * self.step.unwrap_or(0);
+    /// The bytes from the start of the first to the end of the last of `rows` of a matrix, padding between them included.
+    pub fn byte_span(&self, rows: Range<usize>) -> &'a [u8] {
+        let stride = self.matrix_stride();
+        let start = self.layout.offset() + rows.start * stride;
+        let end = self.layout.offset() + (rows.end.max(rows.start + 1) - 1) * stride;
         &self.buffer[start..end + self.row_bytes]
     }
 
-    /// Whether these are the same rows in the same memory.
+    /// Bytes from a row of a matrix to the next.
+    fn matrix_stride(&self) -> usize {
+        self.stride.expect("validation has checked that the operand is a matrix")
+    }
+
+    /// True if these are the same rows in the same memory.
     pub fn same_as(&self, other: &Self) -> bool {
         std::ptr::eq(self.buffer, other.buffer) && self.layout == other.layout
     }
 
-    /// Sixteen rows of a matrix from number `first` on, if it has so many.
-    pub fn sixteen(&self, first: usize) -> Option<Rows16<'a>> {
-        let step = self.step?;
-        Rows16::new(&self.buffer[self.layout.offset() + first * step..], step, self.row_bytes)
+    /// The row panel of a matrix from row `first` on, if it has so many rows.
+    pub fn panel(&self, first: usize) -> Option<RowPanel<'a>> {
+        let stride = self.stride?;
+        RowPanel::new(&self.buffer[self.layout.offset() + first * stride..], stride, self.row_bytes)
     }
 
-    /// Values of row number `nth`: where they lie if they are f32 already, or else decoded to `scratch`.
+    /// Values of row `nth`: borrowed if they are aligned f32, or else decoded to `scratch`.
     pub fn read<'s>(&'s self, nth: usize, scratch: &'s mut Vec<f32>) -> &'s [f32] {
         let bytes = self.bytes(nth);
         if self.dtype() == DType::F32
@@ -91,95 +101,95 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// `count` rows from number 0 on: where they lie if they are f32 already, or else decoded to `memory`.
-pub fn floats<'s>(rows: &'s Rows<'_>, count: usize, memory: &'s mut Vec<f32>) -> Vec<&'s [f32]> {
-    let in_place = |nth| bytemuck::try_cast_slice(rows.bytes(nth)).ok();
+/// The first `count` rows: borrowed if they are aligned f32, or else decoded to `scratch`.
+pub fn read_rows<'s>(rows: &'s Rows<'_>, count: usize, scratch: &'s mut Vec<f32>) -> Vec<&'s [f32]> {
+    let borrowed = |nth| bytemuck::try_cast_slice(rows.bytes(nth)).ok();
     if rows.dtype() == DType::F32
-        && let Some(floats) = (0..count).map(in_place).collect()
+        && let Some(floats) = (0..count).map(borrowed).collect()
     {
         return floats;
     }
     let len = rows.layout.shape().last().copied().unwrap_or(1);
-    memory.resize(count * len, 0.0);
-    for (nth, to) in memory.chunks_exact_mut(len.max(1)).enumerate() {
+    scratch.resize(count * len, 0.0);
+    for (nth, to) in scratch.chunks_exact_mut(len.max(1)).enumerate() {
         decode_row(rows.dtype(), rows.bytes(nth), to);
     }
-    (0..count).map(|nth| &memory[nth * len..][..len]).collect()
+    (0..count).map(|nth| &scratch[nth * len..][..len]).collect()
 }
 
-/// Rows at even distances.
+/// Rows at a constant stride.
 #[derive(Clone, Copy)]
-pub struct Spaced<'a> {
+pub struct StridedRows<'a> {
     bytes: &'a [u8],
-    step: usize,
+    stride: usize,
     row_bytes: usize,
 }
 
-impl<'a> Spaced<'a> {
-    /// Bytes of row number `nth`.
+impl<'a> StridedRows<'a> {
+    /// Bytes of row `nth`.
     #[inline(always)]
     pub fn bytes(&self, nth: usize) -> &'a [u8] {
-        &self.bytes[nth * self.step..][..self.row_bytes]
+        &self.bytes[nth * self.stride..][..self.row_bytes]
     }
 }
 
-/// The rows of a tensor to write, in row-major order.
+/// The rows of a tensor that is written, in row-major order.
 pub fn rows_mut(view: ViewMut<'_, HostBuffer>) -> Vec<&mut [u8]> {
     let ViewMut { buffer, layout } = view;
-    carve(buffer.bytes_mut(), layout.rows())
+    split_disjoint(buffer.bytes_mut(), layout.rows())
 }
 
-/// The pieces at `ranges`, which come in any order and do not overlap.
-pub fn carve(bytes: &mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&mut [u8]> {
+/// The slices of `bytes` at `ranges`, which may come in any order and do not overlap.
+pub fn split_disjoint(bytes: &mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&mut [u8]> {
     let mut ranges: Vec<_> = ranges.enumerate().collect();
     ranges.sort_by_key(|(_, range)| range.start);
     let (mut rest, mut at) = (bytes, 0);
     let cut = |(nth, range): (usize, Range<usize>)| {
-        let (piece, after) = std::mem::take(&mut rest)[range.start - at..].split_at_mut(range.len());
+        let (slice, after) = std::mem::take(&mut rest)[range.start - at..].split_at_mut(range.len());
         (rest, at) = (after, range.end);
-        (nth, piece)
+        (nth, slice)
     };
-    let mut pieces: Vec<_> = ranges.into_iter().map(cut).collect();
-    pieces.sort_by_key(|&(nth, _)| nth);
-    pieces.into_iter().map(|(_, piece)| piece).collect()
+    let mut slices: Vec<_> = ranges.into_iter().map(cut).collect();
+    slices.sort_by_key(|&(nth, _)| nth);
+    slices.into_iter().map(|(_, slice)| slice).collect()
 }
 
-/// Bytes of a row of a tensor that an op has accepted.
+/// Bytes of a row.
 pub fn row_bytes(layout: &Layout) -> usize {
     let columns = layout.shape().last().copied().unwrap_or(1);
     columns / layout.dtype().block_len() * layout.dtype().block_bytes()
 }
 
-/// The values of a row to write. Memory that is written is the backend's own and aligned for every type.
+/// A row that is written, as f32. Memory that is written is the backend's own and aligned for every type.
 pub fn floats_mut(row: &mut [u8]) -> &mut [f32] {
     bytemuck::cast_slice_mut(row)
 }
 
-/// `N` rows: the last one stands in for those beyond it.
+/// `N` rows, the last one repeated if there are fewer.
 #[inline(always)]
-pub fn filled_up<T: Copy, const N: usize>(rows: &[T]) -> [T; N] {
+pub fn pad_with_last<T: Copy, const N: usize>(rows: &[T]) -> [T; N] {
     std::array::from_fn(|i| rows[i.min(rows.len() - 1)])
 }
 
-/// Puts `values` at `at` of `part`, as far as it goes.
+/// Stores `values` at `at` of `row`, clipped at its end.
 #[inline(always)]
-pub fn put<const N: usize>(part: &mut [f32], at: usize, values: &[f32; N]) {
-    let Some(to) = part.get_mut(at..) else { return };
+pub fn store_clipped<const N: usize>(row: &mut [f32], at: usize, values: &[f32; N]) {
+    let Some(to) = row.get_mut(at..) else { return };
     match to.first_chunk_mut() {
         Some(to) => *to = *values,
-        None => put_some(to, values),
+        None => store_part(to, values),
     }
 }
 
-/// Puts as many of `values` as there is room for. Apart, so that all of them are put by one instruction.
+/// Stores as many of `values` as there is room for. Out of line, so that the common case is one vector store.
 #[cold]
 #[inline(never)]
-fn put_some(to: &mut [f32], values: &[f32]) {
+fn store_part(to: &mut [f32], values: &[f32]) {
     to.copy_from_slice(&values[..to.len()]);
 }
 
-/// Index of row number `nth`, the innermost dimension at 0.
-fn place(layout: &Layout, mut nth: usize) -> [usize; MAX_RANK] {
+/// Index of row `nth` in row-major order, the innermost dimension at 0.
+fn row_index(layout: &Layout, mut nth: usize) -> [usize; MAX_RANK] {
     let mut index = [0; MAX_RANK];
     for axis in (0..layout.rank().saturating_sub(1)).rev() {
         index[axis] = nth % layout.dim(axis);

@@ -3,11 +3,12 @@
 use kernels::ops::Scale;
 use kernels::{Numerics, OpForm};
 
-use super::{F32, Threads};
+use super::F32;
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn scale(threads: &Threads, op: Scale<'_, HostBuffer>) {
-    threads.transform(&op.x, op.out, |_, out| {
+    threads.map_rows(&op.x, op.out, |_, out| {
         for value in out {
             *value *= op.factor;
         }

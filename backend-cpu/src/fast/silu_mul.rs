@@ -3,10 +3,12 @@
 use kernels::ops::SiluMul;
 use kernels::{Numerics, OpForm};
 
+use super::F32;
 use super::exp::exp_of_negative;
+use super::round::round;
 use super::rows::Rows;
 use super::simd::{Kernel, Simd, WIDTH};
-use super::{F32, Threads, round};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 /// Gates below this are computed in f64, one by one: their logistic function comes near the end of the f32 range.
@@ -14,7 +16,7 @@ const FAR: f32 = -80.0;
 
 pub fn silu_mul(threads: &Threads, op: SiluMul<'_, HostBuffer>) {
     let up = Rows::of(op.up);
-    threads.transform(&op.gate, op.out, |r, out| {
+    threads.map_rows(&op.gate, op.out, |r, out| {
         threads.compute(Gate { gate: out, up: up.read(r, &mut Vec::new()) });
     });
 }
@@ -43,7 +45,7 @@ impl Kernel for Gate<'_> {
     }
 }
 
-/// Whether a gate is below [`FAR`].
+/// True if a gate is below [`FAR`].
 #[inline(always)]
 fn any_far<S: Simd>(s: S, gates: &[f32]) -> bool {
     let (eights, tail) = gates.as_chunks::<WIDTH>();
@@ -54,7 +56,7 @@ fn any_far<S: Simd>(s: S, gates: &[f32]) -> bool {
     s.array(lowest).iter().chain(tail).any(|&gate| gate < FAR)
 }
 
-/// `x·σ(x)·up`, with `e = exp(−|x|)`: `σ` is `1/(1 + e)` from 0 on and `e/(1 + e)` below. `far` tells whether any gate may be below
+/// `x·σ(x)·up`, with `e = exp(−|x|)`: `σ` is `1/(1 + e)` from 0 on and `e/(1 + e)` below. `far` is true if any gate may be below
 /// [`FAR`].
 #[inline(always)]
 fn eight<S: Simd>(s: S, gate: [f32; WIDTH], up: &[f32; WIDTH], far: bool) -> [f32; WIDTH] {

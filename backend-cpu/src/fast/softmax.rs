@@ -3,12 +3,14 @@
 use kernels::ops::Softmax;
 use kernels::{Numerics, OpForm};
 
+use super::F32;
+use super::round::round;
 use super::sums::sum;
-use super::{F32, Threads, round};
+use super::threads::Threads;
 use crate::HostBuffer;
 
 pub fn softmax(threads: &Threads, op: Softmax<'_, HostBuffer>) {
-    threads.transform(&op.x, op.out, |_, row| {
+    threads.map_rows(&op.x, op.out, |_, row| {
         let total = exponentials(row, op.scale);
         for value in row {
             *value /= total;

@@ -1,4 +1,4 @@
-//! Who does the work: a pool of threads of the backend's own.
+//! The threads of the backend, and what they keep between ops.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
@@ -6,38 +6,41 @@ use std::thread::available_parallelism;
 use kernels::{Source, ViewMut};
 
 use super::blocks::decode_row;
-use super::matmul::Block;
+use super::int8_block::Int8Block;
 use super::pool::Pool;
 use super::prefetch;
-use super::rope_table::Turns;
+use super::rope_table::RopeTableCache;
 use super::rows::{Rows, floats_mut, rows_mut};
 use super::simd::{Arch, Kernel};
-use super::work_stealing::{Hand, deal};
+use super::work_stealing::{WorkQueues, split_evenly};
 use crate::HostBuffer;
 
-/// Elementary operations below which waking a pool costs more than it saves.
-const WORTH_WAKING: usize = 1 << 14;
+/// Elementary operations below which starting the pool costs more than it saves.
+const MIN_PARALLEL_WORK: usize = 1 << 14;
 
-/// What enters a product with quantised weights.
+/// Elements of a task: some microseconds of work.
+const ELEMENTS_PER_TASK: usize = 1 << 12;
+
+/// How activations enter a product with quantised weights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Activations {
-    /// Activations rounded to 8 bits, 32 to a scale.
+    /// Quantised to 8 bits, 32 to a scale.
     #[default]
     Int8,
-    /// Activations as they are.
+    /// As f32.
     Exact,
 }
 
-/// Computes by the functions of this module, on a number of threads.
+/// The fast backend's threads, instruction set and settings. Clones share the threads.
 #[derive(Clone, Debug)]
 pub struct Threads {
-    /// Absent where the caller's thread does everything.
+    /// `None` if the caller's thread does everything.
     pool: Option<Arc<Pool>>,
     arch: Arch,
     activations: Activations,
-    turns: Arc<Turns>,
-    /// Memory for rounded activations, where no product has it.
-    blocks: Arc<Mutex<Vec<Block>>>,
+    rope_table: Arc<RopeTableCache>,
+    /// Memory for quantised activations, reused from product to product.
+    int8_blocks: Arc<Mutex<Vec<Int8Block>>>,
 }
 
 impl Default for Threads {
@@ -48,17 +51,18 @@ impl Default for Threads {
 }
 
 impl Threads {
-    /// `count` threads; one per core for 0. Where the system does not grant them, the caller's thread does the work alone,
-    /// with the same results.
+    /// `count` threads; one per core for 0. If the system does not grant them, the caller's thread does the work alone, with the same
+    /// results.
     pub fn new(count: usize) -> Self {
         let count = if count == 0 { available_parallelism().map_or(1, usize::from) } else { count };
-        let pool = if count == 1 { None } else { Pool::new(count, prefetch::look_ahead).map(Arc::new) };
+        let pool =
+            if count == 1 { None } else { Pool::new(count, prefetch::prefetch_while_idle).map(Arc::new) };
         Threads {
             pool,
             arch: Arch::detect(),
             activations: Activations::Int8,
-            turns: Arc::default(),
-            blocks: Arc::default(),
+            rope_table: Arc::default(),
+            int8_blocks: Arc::default(),
         }
     }
 
@@ -69,8 +73,8 @@ impl Threads {
         self
     }
 
-    /// The same threads with another set of vector instructions, one of [`Threads::instruction_sets`]; `None` where the machine
-    /// lacks it. The results are the same.
+    /// The same threads with another set of vector instructions, one of [`Threads::instruction_sets`]; `None` if the machine lacks
+    /// it. The results are the same.
     #[must_use]
     pub fn with_instructions(mut self, name: &str) -> Option<Self> {
         self.arch = Arch::available().find(|arch| arch.name() == name)?;
@@ -82,12 +86,12 @@ impl Threads {
         Arch::available().map(Arch::name)
     }
 
-    /// Threads that work.
+    /// Number of threads, the caller's among them.
     pub fn count(&self) -> usize {
         self.pool.as_ref().map_or(1, |pool| pool.count())
     }
 
-    /// What enters a product with quantised weights.
+    /// How activations enter a product with quantised weights.
     pub(super) const fn activations(&self) -> Activations {
         self.activations
     }
@@ -97,21 +101,21 @@ impl Threads {
         self.arch
     }
 
-    /// The rotations of the last `rope`.
-    pub(super) fn turns(&self) -> &Turns {
-        &self.turns
+    /// The cached rotations of the last `rope`.
+    pub(super) fn rope_table(&self) -> &RopeTableCache {
+        &self.rope_table
     }
 
-    /// The memory that the last product left, or none.
-    pub(super) fn take_blocks(&self) -> Vec<Block> {
-        std::mem::take(&mut self.blocks.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Memory that an earlier product has released, or an empty vector.
+    pub(super) fn acquire_int8_blocks(&self) -> Vec<Int8Block> {
+        std::mem::take(&mut self.int8_blocks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Leaves memory to the next product, unless more has been left.
-    pub(super) fn keep_blocks(&self, blocks: Vec<Block>) {
-        let mut kept = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
-        if blocks.capacity() > kept.capacity() {
-            *kept = blocks;
+    /// Releases memory for a later product. The larger of this and what is there already stays.
+    pub(super) fn release_int8_blocks(&self, blocks: Vec<Int8Block>) {
+        let mut free = self.int8_blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        if blocks.capacity() > free.capacity() {
+            *free = blocks;
         }
     }
 
@@ -120,51 +124,52 @@ impl Threads {
         self.arch.run(kernel)
     }
 
-    /// Does `f` to each item, given its number, neighbouring items on one thread as far as possible. `work` estimates the elementary operations of all items together.
-    pub(super) fn each<T: Send>(
+    /// Runs `f` on each item, given its index. Neighbouring items go to the same thread as far as possible. `work` estimates the
+    /// elementary operations of all items together.
+    pub(super) fn parallel_for<T: Send>(
         &self,
         items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
         work: usize,
         f: impl Fn(usize, T) + Sync,
     ) {
         let items = items.into_iter();
-        if self.worth_waking(work) {
-            self.share_out(|threads| deal(items, threads), work, |(i, item)| f(i, item));
+        if self.is_worth_sharing(work) {
+            self.parallel_queues(|threads| split_evenly(items, threads), work, |(i, item)| f(i, item));
         } else {
             items.enumerate().for_each(|(i, item)| f(i, item));
         }
     }
 
-    /// Does `f` to each piece of the work that `share` deals out to so many threads.
-    pub(super) fn share_out<I: DoubleEndedIterator + Send>(
+    /// Runs `f` on every task, with work stealing. `queues` returns one queue of tasks for each of so many threads.
+    pub(super) fn parallel_queues<I: DoubleEndedIterator + Send>(
         &self,
-        share: impl FnOnce(usize) -> Vec<I>,
+        queues: impl FnOnce(usize) -> Vec<I>,
         work: usize,
         f: impl Fn(I::Item) + Sync,
     ) {
         match &self.pool {
-            Some(pool) if self.worth_waking(work) => {
-                let hand = Hand::new(share(pool.count()));
+            Some(pool) if self.is_worth_sharing(work) => {
+                let queues = WorkQueues::new(queues(pool.count()));
                 pool.run(&|thread| {
-                    prefetch::begin();
-                    hand.play(thread, &f);
+                    prefetch::begin_stream();
+                    queues.run(thread, &f);
                 });
             }
             _ => {
-                prefetch::begin();
-                share(1).into_iter().flatten().for_each(f);
+                prefetch::begin_stream();
+                queues(1).into_iter().flatten().for_each(f);
             }
         }
     }
 
-    /// Whether so many elementary operations are more than one thread should do.
-    fn worth_waking(&self, work: usize) -> bool {
-        self.pool.is_some() && work >= WORTH_WAKING
+    /// True if so many elementary operations should be shared among the threads.
+    fn is_worth_sharing(&self, work: usize) -> bool {
+        self.pool.is_some() && work >= MIN_PARALLEL_WORK
     }
 
-    /// Puts each row of the f32 tensor `x` where it belongs in `out`, and lets `f` change it there, given its number.
-    /// In place or not makes no other difference.
-    pub(super) fn transform(
+    /// Copies each row of the f32 tensor `x` to its place in `out`, and runs `f` on it there, given its index. If `x` is in place,
+    /// nothing is copied.
+    pub(super) fn map_rows(
         &self,
         x: &Source<'_, HostBuffer>,
         out: ViewMut<'_, HostBuffer>,
@@ -174,10 +179,11 @@ impl Threads {
             Source::Of(view) => Some(Rows::of(*view)),
             Source::InPlace => None,
         };
-        let (dtype, work) = (out.layout.dtype(), out.layout.elements().unwrap_or(0));
+        let (dtype, work) =
+            (out.layout.dtype(), out.layout.elements().expect("validation has checked the size"));
         let per_task = (ELEMENTS_PER_TASK / out.layout.shape().last().copied().unwrap_or(1).max(1)).max(1);
         let mut rows = rows_mut(out);
-        self.each(rows.chunks_mut(per_task), work, |task, rows| {
+        self.parallel_for(rows.chunks_mut(per_task), work, |task, rows| {
             for (i, row) in (task * per_task..).zip(rows) {
                 let row = floats_mut(row);
                 if let Some(x) = &x {
@@ -188,6 +194,3 @@ impl Threads {
         });
     }
 }
-
-/// Elements that a thread takes at a time: some microseconds of work.
-const ELEMENTS_PER_TASK: usize = 1 << 12;

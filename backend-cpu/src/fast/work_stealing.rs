@@ -1,57 +1,60 @@
-//! Work dealt out to threads, neighbouring pieces to the same one: it then reads long pieces of memory in order.
+//! Work queues, one per thread, with work stealing.
+//!
+//! Neighbouring tasks are in the same queue, so that a thread reads long pieces of memory in order.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Work in shares, one for each player. A share is cut into pieces as they are taken, from the front by its player and from the back by
-/// others who have nothing left.
-pub struct Hand<I> {
-    shares: Vec<Share<I>>,
+/// One queue of tasks per thread. A queue is an iterator, so a task is made when it is taken. Its own thread takes tasks from the front;
+/// threads whose own queue is empty steal from the back.
+pub struct WorkQueues<I> {
+    queues: Vec<Queue<I>>,
 }
 
-/// The work of one player. Apart from the others in memory, so that players who keep to their own do not disturb each other.
+/// The queue of one thread. Aligned to two cache lines, so that queues do not share one (false sharing).
 #[repr(align(128))]
-struct Share<I>(Mutex<I>);
+struct Queue<I>(Mutex<I>);
 
-impl<I: DoubleEndedIterator> Hand<I> {
-    /// Work that has been dealt out.
-    pub fn new(shares: impl IntoIterator<Item = I>) -> Self {
-        Hand { shares: shares.into_iter().map(|share| Share(Mutex::new(share))).collect() }
+impl<I: DoubleEndedIterator> WorkQueues<I> {
+    /// The queues of threads 0, 1, and so on.
+    pub fn new(queues: impl IntoIterator<Item = I>) -> Self {
+        WorkQueues { queues: queues.into_iter().map(|queue| Queue(Mutex::new(queue))).collect() }
     }
 
-    /// Does `f` to the pieces of player `player`, and then to those that others have not yet come to, from the last one back.
-    pub fn play(&self, player: usize, f: impl Fn(I::Item)) {
-        let take = |player: usize, cut: fn(&mut I) -> Option<I::Item>| {
-            let share = &self.shares[player % self.shares.len()];
-            cut(&mut share.0.lock().unwrap_or_else(PoisonError::into_inner))
+    /// Runs `f` on the tasks of thread `thread`, and then on tasks stolen from the others.
+    pub fn run(&self, thread: usize, f: impl Fn(I::Item)) {
+        let pop = |thread: usize, end: fn(&mut I) -> Option<I::Item>| {
+            let queue = &self.queues[thread % self.queues.len()];
+            end(&mut queue.0.lock().unwrap_or_else(PoisonError::into_inner))
         };
-        if self.shares.is_empty() {
+        if self.queues.is_empty() {
             return;
         }
-        while let Some(piece) = take(player, I::next) {
-            f(piece);
+        while let Some(task) = pop(thread, I::next) {
+            f(task);
         }
-        for other in player + 1..player + self.shares.len() {
-            while let Some(piece) = take(other, I::next_back) {
-                f(piece);
+        for victim in thread + 1..thread + self.queues.len() {
+            while let Some(task) = pop(victim, I::next_back) {
+                f(task);
             }
         }
     }
 }
 
-/// Shares of `items`, with their numbers, for so many players.
-pub fn deal<T>(
+/// Splits `items`, with their indices, into one contiguous queue per thread.
+pub fn split_evenly<T>(
     items: impl ExactSizeIterator<Item = T>,
-    players: usize,
+    threads: usize,
 ) -> Vec<std::vec::IntoIter<(usize, T)>> {
     let count = items.len();
     let mut items = items.enumerate();
-    let share = |player| items.by_ref().take(quota(count, player, players)).collect::<Vec<_>>().into_iter();
-    (0..players).map(share).collect()
+    let queue =
+        |thread| items.by_ref().take(part_size(count, thread, threads)).collect::<Vec<_>>().into_iter();
+    (0..threads).map(queue).collect()
 }
 
-/// How many of `count` pieces player `player` of `players` gets.
-pub const fn quota(count: usize, player: usize, players: usize) -> usize {
-    (player + 1) * count / players - player * count / players
+/// How many of `count` tasks thread `thread` of `threads` gets.
+pub const fn part_size(count: usize, thread: usize, threads: usize) -> usize {
+    (thread + 1) * count / threads - thread * count / threads
 }
 
 #[cfg(test)]
@@ -61,40 +64,37 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_item_is_taken_once_whoever_comes() {
-        for (items, players) in [(0usize, 1), (1, 1), (1, 3), (7, 2), (16, 3), (100, 7)] {
-            for come in [1, players, players + 2] {
-                let hand = Hand::new(deal(0..items, players));
-                let taken = Mutex::new(Vec::new());
+    fn every_task_runs_once_however_many_threads_come() {
+        for (items, threads) in [(0usize, 1), (1, 1), (1, 3), (7, 2), (16, 3), (100, 7)] {
+            for come in [1, threads, threads + 2] {
+                let queues = WorkQueues::new(split_evenly(0..items, threads));
+                let done = Mutex::new(Vec::new());
                 thread::scope(|scope| {
-                    for player in 0..come {
-                        let (hand, taken) = (&hand, &taken);
+                    for thread in 0..come {
+                        let (queues, done) = (&queues, &done);
                         scope.spawn(move || {
-                            hand.play(player, |(i, item)| {
+                            queues.run(thread, |(i, item)| {
                                 assert_eq!(i, item);
-                                taken.lock().unwrap().push(item);
+                                done.lock().unwrap().push(item);
                             });
                         });
                     }
                 });
-                let mut taken = taken.into_inner().unwrap();
-                taken.sort_unstable();
-                assert_eq!(
-                    taken,
-                    (0..items).collect::<Vec<_>>(),
-                    "{items} items, {players} players, {come} come"
-                );
+                let mut done = done.into_inner().unwrap();
+                done.sort_unstable();
+                let all: Vec<_> = (0..items).collect();
+                assert_eq!(done, all, "{items} items, {threads} queues, {come} threads");
             }
         }
     }
 
     #[test]
-    fn a_lone_player_takes_its_own_in_order_and_the_others_from_the_back() {
-        for (player, order) in [(0, [0, 1, 2, 5, 4, 3]), (1, [3, 4, 5, 2, 1, 0])] {
-            let hand = Hand::new(deal(0..6, 2));
-            let taken = Mutex::new(Vec::new());
-            hand.play(player, |(_, item)| taken.lock().unwrap().push(item));
-            assert_eq!(taken.into_inner().unwrap(), order);
+    fn a_lone_thread_runs_its_own_tasks_in_order_and_steals_from_the_back() {
+        for (thread, order) in [(0, [0, 1, 2, 5, 4, 3]), (1, [3, 4, 5, 2, 1, 0])] {
+            let queues = WorkQueues::new(split_evenly(0..6, 2));
+            let done = Mutex::new(Vec::new());
+            queues.run(thread, |(_, item)| done.lock().unwrap().push(item));
+            assert_eq!(done.into_inner().unwrap(), order);
         }
     }
 }

@@ -30,7 +30,7 @@ fn borrowed<'a>(view: &View<'a, HostBuffer>) -> Option<ArrayViewD<'a, f32>> {
 
 fn decoded(view: &View<'_, HostBuffer>) -> ArrayD<f32> {
     let bytes = view.layout.gather(view.buffer.bytes(), 0).expect("validation has checked the extent");
-    let mut values = vec![0.0; view.layout.elements().unwrap_or(0)];
+    let mut values = vec![0.0; view.layout.elements().expect("validation has checked the size")];
     quant::decode_row(view.layout.dtype(), &bytes, &mut values).expect("whole blocks of a weight format");
     ArrayD::from_shape_vec(IxDyn(view.layout.shape()), values).expect("as many values as the shape says")
 }

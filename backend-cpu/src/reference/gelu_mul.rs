@@ -41,6 +41,8 @@ fn approximation(x: f64) -> (f64, f64) {
 
 #[cfg(test)]
 mod tests {
+    use approx::assert_relative_eq;
+
     use super::*;
 
     #[test]
@@ -69,10 +71,7 @@ mod tests {
                 let h = 1e-5;
                 let quotient = (at(x * (1.0 + h)).0 - at(x * (1.0 - h)).0).abs() / (2.0 * h) / stretch;
                 let slope = at(x).1;
-                assert!(
-                    (quotient - slope).abs() < 1e-6 * slope.max(1e-4),
-                    "{form:?} {x}: {quotient} {slope}"
-                );
+                assert_relative_eq!(quotient, slope, epsilon = 1e-10, max_relative = 1e-6);
             }
         }
     }

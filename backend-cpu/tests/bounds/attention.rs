@@ -153,7 +153,7 @@ impl Part {
 
 #[test]
 fn f32_in_any_order_stays_inside() {
-    let mut numbers = Numbers(21);
+    let mut numbers = Numbers::new(21);
     for (keys, dim) in [(1, 1), (2, 64), (33, 7), (65, 64), (700, 64), (64, 128)] {
         for spread in [1e-12, 1.0, 6.0, 30.0] {
             for softcap in [None, Some(5.0)] {
@@ -174,7 +174,7 @@ fn f32_in_any_order_stays_inside() {
 fn increasing_scores_rescale_at_each_key() {
     let keys = 1000u16;
     let k = (0..keys).map(|i| f32::from(i) * 0.013).collect();
-    let head = Head { q: vec![1.0], k, v: Numbers(22).take(keys.into()), scale: 1.0, softcap: None };
+    let head = Head { q: vec![1.0], k, v: Numbers::new(22).take(keys.into()), scale: 1.0, softcap: None };
     for got in [head.online(), head.split(10), head.split_by_logarithms(10)] {
         let verdict = head.judge(&Numerics::F32, &got);
         assert!(verdict.passed(), "{verdict:?}");
@@ -213,7 +213,7 @@ fn one_dropped_product_of_a_score_falls_outside() {
 
 #[test]
 fn a_scale_or_a_cap_left_out_falls_outside() {
-    let head = Head::random(&mut Numbers(23), 40, 64, 2.0, Some(3.0));
+    let head = Head::random(&mut Numbers::new(23), 40, 64, 2.0, Some(3.0));
     let wrong = [
         Head { scale: 1.0, ..head.clone() },
         Head { scale: head.scale * head.scale, ..head.clone() },
@@ -226,7 +226,7 @@ fn a_scale_or_a_cap_left_out_falls_outside() {
 
 #[test]
 fn a_cap_before_the_scale_falls_outside() {
-    let head = Head::random(&mut Numbers(24), 40, 64, 2.0, Some(3.0));
+    let head = Head::random(&mut Numbers::new(24), 40, 64, 2.0, Some(3.0));
     let capped_first: Vec<f32> = Head { scale: 1.0, ..head.clone() }.scores(ORDERS[0]);
     let got = head.part(&capped_first.iter().map(|s| s * head.scale).collect::<Vec<_>>(), 0).divided();
     assert!(!head.judge(&Numerics::F32, &got).passed());
@@ -235,7 +235,7 @@ fn a_cap_before_the_scale_falls_outside() {
 #[test]
 fn a_key_of_no_weight_leaves_the_bound_tight() {
     for softcap in [None, Some(300.0)] {
-        let mut head = Head::random(&mut Numbers(25), 32, 64, 1.0, softcap);
+        let mut head = Head::random(&mut Numbers::new(25), 32, 64, 1.0, softcap);
         head.q[0] = 1.0;
         head.k[5 * 64] = -1e12;
         let got = head.online();
@@ -247,7 +247,7 @@ fn a_key_of_no_weight_leaves_the_bound_tight() {
 
 #[test]
 fn values_rounded_to_half_precision_fall_outside() {
-    let head = Head::random(&mut Numbers(26), 32, 64, 1.0, None);
+    let head = Head::random(&mut Numbers::new(26), 32, 64, 1.0, None);
     let mut rounded = head.clone();
     rounded.v.iter_mut().for_each(|v| *v = half::f16::from_f32(*v).to_f32());
     let numerics = Numerics { depth: Depth::Lanes(8), ..Numerics::F32 };
@@ -257,7 +257,7 @@ fn values_rounded_to_half_precision_fall_outside() {
 
 #[test]
 fn a_shallower_sum_has_a_tighter_bound() {
-    let head = Head::random(&mut Numbers(27), 2048, 8, 1.0, None);
+    let head = Head::random(&mut Numbers::new(27), 2048, 8, 1.0, None);
     let got = head.split(32);
     let share = |depth| head.judge(&Numerics { depth, ..Numerics::F32 }, &got).worst.unwrap().share;
     assert!(share(Depth::Lanes(64)) > 10.0 * share(Depth::Any));
@@ -280,7 +280,7 @@ const POSITIONS: [usize; 2] = [3, 5];
 
 impl Rows {
     fn random() -> Self {
-        let mut numbers = Numbers(28);
+        let mut numbers = Numbers::new(28);
         Rows { q: numbers.take(2 * 4 * 32), k: numbers.take(2 * 6 * 2 * 32), v: numbers.take(2 * 6 * 2 * 32) }
     }
 

@@ -29,7 +29,7 @@ fn spread(numbers: &mut Numbers, n: usize) -> Vec<f32> {
 
 #[test]
 fn the_machines_own_operation_is_exact() {
-    let mut numbers = Numbers(7);
+    let mut numbers = Numbers::new(7);
     for (stem, operation) in OPS {
         for _ in 0..20 {
             let (a, b) = (spread(&mut numbers, 2000), spread(&mut numbers, 2000));
@@ -41,7 +41,7 @@ fn the_machines_own_operation_is_exact() {
 
 #[test]
 fn the_neighbouring_number_falls_outside() {
-    let mut numbers = Numbers(8);
+    let mut numbers = Numbers::new(8);
     let (a, b) = (numbers.take(100), numbers.take(100));
     for (stem, operation) in OPS {
         assert_eq!(judged(stem, &a, &b, |a, b| operation(a, b).next_up()).outside, 100, "{stem}");
@@ -62,7 +62,7 @@ fn a_denormal_flushed_to_zero_falls_outside() {
 
 #[test]
 fn a_quotient_is_no_product() {
-    let mut numbers = Numbers(9);
+    let mut numbers = Numbers::new(9);
     let a = numbers.take(1000);
     assert!(judged(Stem::Scale, &a, &vec![0.3; 1000], |a, b| a / (1.0 / b)).outside > 100);
 }

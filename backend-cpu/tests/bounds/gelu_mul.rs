@@ -63,7 +63,7 @@ const FORMS: [(Gelu, Formula); 6] = [
 
 #[test]
 fn every_f32_formula_stays_inside() {
-    let mut numbers = Numbers(5);
+    let mut numbers = Numbers::new(5);
     for magnitude in [1e-44, 1e-20, 1e-3, 0.5, 2.0, 6.0, 15.0, 1e5, 1e15, 3e38] {
         for factor in [1e-38, 1.0, 300.0] {
             let gate: Vec<f32> = numbers.take(2000).iter().map(|x| x * magnitude).collect();
@@ -124,7 +124,7 @@ fn a_narrow_accumulator_needs_its_own_declaration() {
         let z = round(round(ROOT) * round(x + cube));
         round(round(0.5 * x * round(1.0 + round(z.tanh()))) * v)
     };
-    let mut numbers = Numbers(6);
+    let mut numbers = Numbers::new(6);
     let gate: Vec<f32> = numbers.take(3000).iter().map(|x| round(x * 8.0)).collect();
     let up: Vec<f32> = numbers.take(3000).iter().map(|v| round(v * 4.0)).collect();
     let declared = Numerics { accumulator: Float::F16, ..Numerics::F32 };

@@ -17,7 +17,7 @@ mod softmax;
 
 use backend_cpu::HostBuffer;
 use backend_cpu::reference::{Reference, oracle};
-use kernels::{Backend, DType, Layout, Numerics, Record, Role, Verdict};
+use kernels::{Backend, DType, Layout, Numerics, Record, Role, SplitMix64, Verdict};
 
 /// A dense f32 input.
 pub fn input(record: Record, name: &str, shape: &[usize], values: &[f32]) -> Record {
@@ -51,16 +51,16 @@ pub fn judge(record: &Record, numerics: &Numerics, got: &[f32]) -> Verdict {
     oracle(&op, numerics)[0].judge(&layout, bytemuck::cast_slice(got))
 }
 
-/// Uniform numbers in -1..1 from a seed: the `SplitMix64` generator.
-pub struct Numbers(pub u64);
+/// Uniform numbers in -1..1 from a seed.
+pub struct Numbers(SplitMix64);
 
 impl Numbers {
+    pub(crate) fn new(seed: u64) -> Self {
+        Numbers(SplitMix64::new(seed))
+    }
+
     pub(crate) fn next(&mut self) -> f32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        let top = u32::try_from((z ^ (z >> 31)) >> 40).unwrap();
+        let top = u32::try_from(self.0.next_u64() >> 40).unwrap();
         f32::from_bits(0x3f80_0000 | (top >> 1)).mul_add(2.0, -3.0)
     }
 

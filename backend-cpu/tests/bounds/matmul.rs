@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use approx::assert_abs_diff_eq;
 use half::f16;
 use kernels::quant::decode_row;
 use kernels::{Activations, DType, Depth, Float, Layout, Numerics, Record, Role, Stem, Verdict, Weights};
@@ -124,7 +125,7 @@ fn blocks(numbers: &mut Numbers, dtype: DType, values: usize) -> Vec<u8> {
 
 #[test]
 fn f32_in_any_order_stays_inside() {
-    let mut numbers = Numbers(1);
+    let mut numbers = Numbers::new(1);
     for k in [1, 2, 31, 64, 576, 4097] {
         for magnitude in [1e-42, 1e-30, 1e-3, 1.0, 1e6, 1e30] {
             let product = Product::random(&mut numbers, DType::F32, [3, 6, k], magnitude);
@@ -138,7 +139,7 @@ fn f32_in_any_order_stays_inside() {
 
 #[test]
 fn decoded_weights_of_every_format_stay_inside() {
-    let mut numbers = Numbers(2);
+    let mut numbers = Numbers::new(2);
     for dtype in DType::WEIGHTS {
         let product = Product::random(&mut numbers, dtype, [2, 8, 512], 1.0);
         for dot in dots() {
@@ -150,7 +151,7 @@ fn decoded_weights_of_every_format_stay_inside() {
 
 #[test]
 fn products_that_underflow_stay_inside() {
-    let mut numbers = Numbers(3);
+    let mut numbers = Numbers::new(3);
     for _ in 0..8 {
         let product = Product::dot(&times(1e-23, numbers.take(300)), &times(1e-22, numbers.take(300)));
         for dot in dots() {
@@ -180,7 +181,7 @@ fn one_dropped_product_falls_outside() {
 
 #[test]
 fn a_forgotten_or_misplaced_bias_falls_outside() {
-    let mut numbers = Numbers(4);
+    let mut numbers = Numbers::new(4);
     let product = Product::random(&mut numbers, DType::Q8_0, [3, 4, 64], 1.0);
     let dot = &dots()[0];
     let with = product.by_dot(dot);
@@ -194,7 +195,7 @@ fn a_forgotten_or_misplaced_bias_falls_outside() {
 
 #[test]
 fn a_transposed_result_falls_outside() {
-    let product = Product::random(&mut Numbers(5), DType::F16, [4, 4, 40], 1.0);
+    let product = Product::random(&mut Numbers::new(5), DType::F16, [4, 4, 40], 1.0);
     let got = product.by_dot(&dots()[3]);
     let transposed: Vec<f32> = (0..16).map(|i| got[i % 4 * 4 + i / 4]).collect();
     assert!(product.judge(&Numerics::F32, &transposed).outside >= 12);
@@ -213,7 +214,7 @@ fn factored_q4_1(row: &[u8], x: &[f32]) -> f32 {
 
 #[test]
 fn factored_weights_stay_inside_their_bound_only() {
-    let mut numbers = Numbers(6);
+    let mut numbers = Numbers::new(6);
     let mut product = Product::random(&mut numbers, DType::Q4_1, [1, 64, 512], 1.0);
     product.x = numbers.take(512).into_iter().map(|v| v + 1.5).collect();
     product.bias = None;
@@ -248,7 +249,7 @@ fn int8(x: &[f32], block: usize, scale: Float) -> Vec<f32> {
 
 #[test]
 fn int8_activations_stay_inside_their_bound_only() {
-    let mut numbers = Numbers(7);
+    let mut numbers = Numbers::new(7);
     for magnitude in [1e-30, 1e-7, 1.0, 1e5] {
         for (block, scale) in [(32, Float::F32), (32, Float::F16), (256, Float::F32), (64, Float::F16)] {
             let product = Product::random(&mut numbers, DType::F32, [2, 64, 1100], magnitude);
@@ -298,7 +299,7 @@ fn integer_q4_1(row: &[u8], x: &[f32]) -> f32 {
 
 #[test]
 fn sums_of_integers_stay_inside() {
-    let mut numbers = Numbers(11);
+    let mut numbers = Numbers::new(11);
     let activations = Activations::Int8 { block: 32, scale: Float::F32 };
     let decoded = Numerics { activations, ..Numerics::F32 };
     let factored = Numerics { weights: Weights::Factored, ..decoded };
@@ -342,8 +343,9 @@ fn larger_blocks_of_activations_have_a_wider_bound() {
     assert!(product.judge(&numerics(256), &got).passed());
     assert!(!product.judge(&numerics(32), &got).passed());
     let share = |block| product.judge(&numerics(block), &got).worst.unwrap().share;
-    assert!((share(256) - share(128)).abs() < 1e-9, "128 is judged as 256");
-    assert!((share(96) - share(256)).abs() < 1e-3, "96 is judged by the row, here one block");
+    // 128 is judged as 256, and 96 by the row, here one block.
+    assert_abs_diff_eq!(share(128), share(256), epsilon = 1e-9);
+    assert_abs_diff_eq!(share(96), share(256), epsilon = 1e-3);
 }
 
 /// `v` rounded to a shorter format.
@@ -357,7 +359,7 @@ fn rounded(v: f32, float: Float) -> f32 {
 
 #[test]
 fn rounded_operands_stay_inside_their_bound_only() {
-    let mut numbers = Numbers(8);
+    let mut numbers = Numbers::new(8);
     for float in [Float::F16, Float::BF16] {
         for magnitude in [1e-6, 1.0, 100.0] {
             let mut product = Product::random(&mut numbers, DType::F32, [2, 64, 20], magnitude);
@@ -395,7 +397,7 @@ fn operands_beyond_a_format_have_no_bound() {
 
 #[test]
 fn a_shallower_sum_has_a_tighter_bound() {
-    let mut numbers = Numbers(9);
+    let mut numbers = Numbers::new(9);
     let product = Product::dot(&numbers.take(4096), &numbers.take(4096));
     let got = product.by_dot(&dots()[3]);
     let share = |depth| product.judge(&Numerics { depth, ..Numerics::F32 }, &got).worst.unwrap().share;
@@ -404,7 +406,7 @@ fn a_shallower_sum_has_a_tighter_bound() {
 
 #[test]
 fn nan_stays_in_its_row_and_column() {
-    let mut product = Product::random(&mut Numbers(10), DType::F32, [3, 3, 9], 1.0);
+    let mut product = Product::random(&mut Numbers::new(10), DType::F32, [3, 3, 9], 1.0);
     product.x[9] = f32::NAN;
     let mut w = product.decoded();
     w[2 * 9 + 4] = f32::NAN;

@@ -24,7 +24,7 @@ fn rms_norm(x: &[f32], weight: &[f32], eps: f32, sum: fn(&[f32]) -> f32) -> Vec<
 
 #[test]
 fn f32_in_any_order_stays_inside() {
-    let mut numbers = Numbers(1);
+    let mut numbers = Numbers::new(1);
     for n in [1, 2, 31, 64, 576, 4097] {
         for magnitude in [1e-18, 1e-3, 1.0, 1e6] {
             let mut x = numbers.take(3 * n);
@@ -63,7 +63,7 @@ fn epsilon_outside_the_root_falls_outside() {
 
 #[test]
 fn a_shallower_sum_has_a_tighter_bound() {
-    let mut numbers = Numbers(2);
+    let mut numbers = Numbers::new(2);
     let (x, weight) = (numbers.take(4096), vec![1.0; 4096]);
     let got = rms_norm(&x, &weight, 1e-6, ORDERS[3]);
     let share = |depth| {

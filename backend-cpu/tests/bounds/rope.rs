@@ -65,7 +65,7 @@ impl Rope {
     }
 
     fn x(&self) -> Vec<f32> {
-        Numbers(31).take(self.positions.len() * HEADS * HEAD_DIM)
+        Numbers::new(31).take(self.positions.len() * HEADS * HEAD_DIM)
     }
 
     fn judge(&self, angle: Float, got: &[f32]) -> Verdict {

@@ -42,7 +42,7 @@ const FORMS: [fn(f32, f32) -> f32; 5] = [quotient, reciprocal, product_first, by
 
 #[test]
 fn every_f32_formula_without_cancellation_stays_inside() {
-    let mut numbers = Numbers(3);
+    let mut numbers = Numbers::new(3);
     for magnitude in [1e-40, 1e-20, 1e-3, 1.0, 10.0, 85.0, 110.0, 1e6] {
         for factor in [1e-38, 1e-3, 1.0, 1e30] {
             let gate: Vec<f32> = numbers.take(2000).iter().map(|x| x * magnitude).collect();
@@ -101,7 +101,7 @@ fn a_narrow_accumulator_needs_its_own_declaration() {
         let e = round((-x).exp());
         round(round(x / round(1.0 + e)) * v)
     };
-    let mut numbers = Numbers(4);
+    let mut numbers = Numbers::new(4);
     let gate: Vec<f32> = numbers.take(3000).iter().map(|x| round(x * 20.0)).collect();
     let up: Vec<f32> = numbers.take(3000).iter().map(|v| round(v * 4.0)).collect();
     let declared = Numerics { accumulator: Float::F16, ..Numerics::F32 };

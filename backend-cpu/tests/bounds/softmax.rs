@@ -67,7 +67,7 @@ fn all_ways(x: &[f32], n: usize, scale: f32) -> Vec<Vec<f32>> {
 
 #[test]
 fn f32_in_any_order_stays_inside() {
-    let mut numbers = Numbers(7);
+    let mut numbers = Numbers::new(7);
     for n in [1, 2, 31, 64, 577, 4097] {
         for (magnitude, scale) in [(1e-30, 1.0), (1.0, 1.0), (20.0, 0.7), (300.0, -0.3), (5000.0, 1.0)] {
             let x: Vec<f32> = numbers.take(3 * n).iter().map(|v| v * magnitude).collect();
@@ -101,7 +101,7 @@ fn one_dropped_term_falls_outside() {
 
 #[test]
 fn a_scale_left_out_or_applied_twice_falls_outside() {
-    let x = Numbers(8).take(64);
+    let x = Numbers::new(8).take(64);
     for wrong in [1.0, 0.25 * 0.25] {
         let got = two_pass(&x, wrong, ORDERS[0]);
         assert!(verdict(&x, 64, 0.25, &Numerics::F32, &got).outside > 32);
@@ -110,7 +110,7 @@ fn a_scale_left_out_or_applied_twice_falls_outside() {
 
 #[test]
 fn weights_rounded_to_half_precision_fall_outside() {
-    let x = Numbers(9).take(256);
+    let x = Numbers::new(9).take(256);
     let max = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let half = |x: f32| half::f16::from_f32(x).to_f32();
     let weights: Vec<f32> = x.iter().map(|x| half((x - max).exp())).collect();
@@ -122,7 +122,7 @@ fn weights_rounded_to_half_precision_fall_outside() {
 
 #[test]
 fn masked_logits_leave_the_bound_of_the_others_tight() {
-    let mut x = Numbers(10).take(64);
+    let mut x = Numbers::new(10).take(64);
     x[32..].fill(-1e9);
     x[60] = f32::NEG_INFINITY;
     x[61] = f32::MIN;
@@ -150,7 +150,7 @@ fn nothing_but_minus_infinity_or_a_plus_infinity_is_nan_in_its_row_only() {
 
 #[test]
 fn a_shallower_sum_has_a_tighter_bound() {
-    let x = Numbers(11).take(4096);
+    let x = Numbers::new(11).take(4096);
     let got = two_pass(&x, 1.0, ORDERS[3]);
     let share = |depth| {
         let numerics = Numerics { depth, ..Numerics::F32 };

@@ -2,17 +2,18 @@
 
 use kernels::ops::gelu_mul::Gelu;
 use kernels::ops::rope::{Pairing, Scaling};
-use kernels::{DType, Layout, Record, Role, Stem};
+use kernels::{DType, Layout, Record, Role, SplitMix64, Stem};
 
-/// Random numbers from a seed: `SplitMix64`.
-pub struct Random(pub u64);
+/// Random tensors from a seed.
+pub struct Random(SplitMix64);
 
 impl Random {
+    pub(crate) fn new(seed: u64) -> Self {
+        Random(SplitMix64::new(seed))
+    }
+
     pub(crate) fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// From −2 to 2, more often small than large.
@@ -71,7 +72,7 @@ pub fn output(record: Record, name: &str, dtype: DType, shape: &[usize]) -> Reco
 const ROWS: usize = 9;
 
 pub fn all() -> Vec<Record> {
-    let mut random = Random(11);
+    let mut random = Random::new(11);
     let r = &mut random;
     let mut all = Vec::new();
     for dtype in DType::WEIGHTS {

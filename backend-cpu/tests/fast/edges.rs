@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use approx::assert_abs_diff_eq;
 use backend_cpu::HostBuffer;
 use backend_cpu::fast::Fast;
 use kernels::ops::gelu_mul::Gelu;
@@ -61,7 +62,7 @@ fn activations_reach_their_limits_without_nan() {
         gated(Stem::GeluMul, Some(Gelu::Tanh), &gate, &up),
     ] {
         assert_eq!(y[..3], gate[..3]);
-        assert!(y[3..].iter().all(|y| y.abs() < 1e-40), "{y:?}");
+        assert_abs_diff_eq!(y[3..], [0.0; 6][..], epsilon = 1e-40);
     }
 }
 
@@ -69,15 +70,15 @@ fn activations_reach_their_limits_without_nan() {
 fn a_small_gate_times_a_large_factor_does_not_underflow_on_the_way() {
     // −90·e^−90·1e38 ≈ −7.375 although e^−90 is subnormal in f32.
     let y = gated(Stem::SiluMul, None, &[-90.0], &[1e38])[0];
-    assert!((y + 7.375_4).abs() < 1e-3, "{y}");
+    assert_abs_diff_eq!(y, -7.375_4, epsilon = 1e-3);
 }
 
 #[test]
 fn gelu_has_its_textbook_values() {
     let y = gated(Stem::GeluMul, Some(Gelu::Erf), &[1.0, -1.0], &[1.0, 2.0]);
-    assert!((y[0] - 0.841_344_8).abs() < 1e-6 && (y[1] + 0.317_310_5).abs() < 1e-6, "{y:?}");
+    assert_abs_diff_eq!(y[..], [0.841_344_8, -0.317_310_5][..], epsilon = 1e-6);
     let y = gated(Stem::GeluMul, Some(Gelu::Tanh), &[1.0, -1.0], &[1.0, 2.0]);
-    assert!((y[0] - 0.841_192).abs() < 1e-6 && (y[1] + 0.317_616).abs() < 1e-6, "{y:?}");
+    assert_abs_diff_eq!(y[..], [0.841_192, -0.317_616][..], epsilon = 1e-6);
 }
 
 fn rope(
@@ -104,10 +105,8 @@ fn rope(
 }
 
 fn assert_near(got: &[f32], want: &[f64]) {
-    for (got, want) in got.iter().zip(want) {
-        assert!((f64::from(*got) - want).abs() < 1e-6, "{got} is not {want}");
-    }
-    assert_eq!(got.len(), want.len());
+    let got: Vec<_> = got.iter().copied().map(f64::from).collect();
+    assert_abs_diff_eq!(got[..], *want, epsilon = 1e-6);
 }
 
 #[test]
@@ -144,7 +143,7 @@ fn yarn_keeps_fast_pairs_divides_slow_ones_and_lengthens_all() {
 
 #[test]
 fn rope_at_position_0_changes_no_bit() {
-    let x = Random(5).floats(64);
+    let x = Random::new(5).floats(64);
     for pairing in [Pairing::Interleaved, Pairing::Neox] {
         assert_eq!(rope(&x, 0, 64, pairing, Scaling::None, None), x);
     }
@@ -219,9 +218,9 @@ fn kv_write_encodes_each_row_at_its_slot() {
 
 #[test]
 fn a_nan_stays_in_its_row_and_in_its_column() {
-    let mut x = Random(6).floats(3 * 64);
+    let mut x = Random::new(6).floats(3 * 64);
     x[64 + 9] = f32::NAN;
-    let mut weight = Random(7).floats(4 * 64);
+    let mut weight = Random::new(7).floats(4 * 64);
     weight[2 * 64 + 5] = f32::NAN;
     let record = given(given(Record::new(Stem::Matmul), "x", &[3, 64], &x), "weight", &[4, 64], &weight);
     let y = floats(&output(record, "out", DType::F32, &[3, 4]));

@@ -84,7 +84,7 @@ fn any_finite(random: &mut Random) -> Vec<f32> {
 
 #[test]
 fn hostile_values_are_inside_the_bound_too() {
-    let mut random = Random(21);
+    let mut random = Random::new(21);
     let shape = [ROWS, COLUMNS];
     let mut records = Vec::new();
     for values in [one_hostile, any_finite] {
@@ -132,7 +132,7 @@ fn hostile_values_are_inside_the_bound_too() {
 
 #[test]
 fn hostile_values_in_rotations_are_inside_the_bound_too() {
-    let mut random = Random(22);
+    let mut random = Random::new(22);
     let mut records = Vec::new();
     for values in [one_hostile, any_finite] {
         for pairing in [Pairing::Interleaved, Pairing::Neox] {
@@ -155,7 +155,7 @@ fn hostile_values_in_rotations_are_inside_the_bound_too() {
 /// Hostile in one operand at a time: an infinity that meets an overflow on the way has no specified result.
 #[test]
 fn hostile_values_in_products_are_inside_the_bound_too() {
-    let mut random = Random(23);
+    let mut random = Random::new(23);
     let mut records = Vec::new();
     let [ordinary, hostile, wide] =
         [random.floats(ROWS * COLUMNS), one_hostile(&mut random), any_finite(&mut random)];

@@ -48,7 +48,7 @@ fn products_of_the_same_activations() {
     const K: usize = 512;
     let backend = Fast::with_threads(2);
     let stream = backend.stream().unwrap();
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let upload = |bytes: &[u8]| backend.upload(&stream, bytes, "operand").unwrap();
     let mut weights = Vec::new();
     for (i, dtype) in DType::WEIGHTS.into_iter().enumerate() {

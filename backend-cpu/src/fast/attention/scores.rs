@@ -1,57 +1,57 @@
-//! Scores of queries with the keys of a block, and the weights that come of them.
+//! Scores of queries with the keys of a block, and their softmax weights.
 
 use std::ops::Range;
 
 use super::super::exp::exp_of_negative;
-use super::super::f32_panel::{self, AT_A_TIME, Sixteen};
-use super::super::round;
-use super::super::rows::put;
-use super::super::simd::{Rows16, Simd, WIDTH};
+use super::super::f32_panel::{F32Panel, TILE_ROWS};
+use super::super::round::round;
+use super::super::rows::store_clipped;
+use super::super::simd::{PANEL_ROWS, RowPanel, Simd, WIDTH};
 
-/// Lays the keys of a block side by side.
+/// Packs the `count` keys of a block into panels, zero-padded to whole panels.
 #[inline(always)]
-pub fn side_by_side<'a, S: Simd>(
+pub fn pack_keys<'a, S: Simd>(
     s: S,
     block: &mut Vec<f32>,
     width: usize,
     count: usize,
-    to: &'a mut [Sixteen],
-) -> &'a [Sixteen] {
-    let sixteens = count.div_ceil(f32_panel::ROWS);
-    block.resize(sixteens * f32_panel::ROWS * width, 0.0);
-    for (keys, to) in block.chunks_exact(f32_panel::ROWS * width).zip(&mut *to) {
-        if let Some(keys) = Rows16::new(bytemuck::cast_slice(keys), 4 * width, 4 * width) {
-            to.fill(s, keys);
-        }
+    to: &'a mut [F32Panel],
+) -> &'a [F32Panel] {
+    let panels = count.div_ceil(PANEL_ROWS);
+    block.resize(panels * PANEL_ROWS * width, 0.0);
+    for (keys, to) in block.chunks_exact(PANEL_ROWS * width).zip(&mut *to) {
+        let keys = RowPanel::new(bytemuck::cast_slice(keys), 4 * width, 4 * width);
+        to.pack(s, keys.expect("a chunk has the rows of a panel"));
     }
-    &to[..sixteens]
+    &to[..panels]
 }
 
-/// Scores of up to [`AT_A_TIME`] queries with the keys of a block, to the columns `at` of `scores`, which has `columns` for each query.
+/// Stores the scores of up to [`TILE_ROWS`] queries with the keys of a block in columns `at` of `scores`, which has `columns` for each
+/// query.
 #[inline(always)]
-pub fn score_sixteens<S: Simd>(
+pub fn score_panels<S: Simd>(
     s: S,
     queries: &[f32],
-    keys: &[Sixteen],
+    keys: &[F32Panel],
     width: usize,
     scores: &mut [f32],
     columns: usize,
     at: Range<usize>,
 ) {
-    // The last query stands in for those beyond it.
-    let queries = std::array::from_fn::<_, AT_A_TIME, _>(|q| {
+    // Beyond the last query, the last query again.
+    let queries = std::array::from_fn::<_, TILE_ROWS, _>(|q| {
         &queries[(q * width).min(queries.len() - width)..][..width]
     });
-    for (first, keys) in at.clone().step_by(f32_panel::ROWS).zip(keys) {
-        let values = keys.products(s, queries);
+    for (first, keys) in at.clone().step_by(PANEL_ROWS).zip(keys) {
+        let values = keys.multiply(s, queries);
         for (scores, values) in scores.chunks_exact_mut(columns).zip(&values) {
-            put(&mut scores[..at.end], first, values);
+            store_clipped(&mut scores[..at.end], first, values);
         }
     }
 }
 
-/// Scores of one or two queries with all keys of a block, four at a time, to column `at` and on of `scores`, which has `columns` for each
-/// query.
+/// Stores the scores of one or two queries with all keys of a block, four at a time, from column `at` of `scores` on, which has `columns`
+/// for each query.
 #[inline(always)]
 pub fn score_block<S: Simd>(
     s: S,
@@ -84,7 +84,7 @@ pub fn score_block<S: Simd>(
                 }
             }
         }
-        let values = s.array(s.totals(sums));
+        let values = s.array(s.reduce_add_rows(sums));
         for (scores, values) in scores.chunks_exact_mut(columns).zip(values.as_chunks::<4>().0) {
             for (to, value) in scores[at + first..at + count].iter_mut().zip(values) {
                 *to = *value;
@@ -93,14 +93,14 @@ pub fn score_block<S: Simd>(
     }
 }
 
-/// Turns scores into weights, `exp(scale·score − max)`, and returns their sum. A NaN makes the sum NaN, and so does an infinite maximum
-/// (`∞ − ∞`).
+/// Replaces scores by their softmax weights before normalisation, `exp(scale·score − max)`, and returns the sum. A NaN makes the sum NaN,
+/// and so does an infinite maximum (`∞ − ∞`).
 #[inline(always)]
-pub fn weigh<S: Simd>(s: S, scores: &mut [f32], scale: f32, softcap: Option<f32>) -> f32 {
+pub fn softmax_weights<S: Simd>(s: S, scores: &mut [f32], scale: f32, softcap: Option<f32>) -> f32 {
     for score in &mut *scores {
         *score = match softcap {
             None => *score * scale,
-            Some(cap) => soften(*score, scale, cap),
+            Some(cap) => soft_cap(*score, scale, cap),
         };
     }
     let max = largest(s, scores);
@@ -112,17 +112,17 @@ pub fn weigh<S: Simd>(s: S, scores: &mut [f32], scale: f32, softcap: Option<f32>
         total = s.add(total, weights);
     }
     if !tail.is_empty() {
-        // Padded with what weighs nothing, unless all weigh nothing and the sum is NaN anyway.
+        // The padding has weight 0, unless all scores are −∞; the sum is NaN then.
         let mut padded = [f32::NEG_INFINITY; WIDTH];
         padded[..tail.len()].copy_from_slice(tail);
         let weights = exp_of_negative(s, s.sub(s.load(&padded), s.splat(max)));
         tail.copy_from_slice(&s.array(weights)[..tail.len()]);
         total = s.add(total, weights);
     }
-    s.total(total)
+    s.reduce_add(total)
 }
 
-/// The largest of `x` that is a number.
+/// The largest element of `x` that is not NaN.
 #[inline(always)]
 fn largest<S: Simd>(s: S, x: &[f32]) -> f32 {
     let (eights, tail) = x.as_chunks::<WIDTH>();
@@ -130,11 +130,11 @@ fn largest<S: Simd>(s: S, x: &[f32]) -> f32 {
     for eight in eights {
         max = s.max(s.load(eight), max);
     }
-    tail.iter().fold(s.peak(max), |max, &x| if x > max { x } else { max })
+    tail.iter().fold(s.reduce_max(max), |max, &x| if x > max { x } else { max })
 }
 
 /// `cap·tanh(scale·score / cap)`.
-fn soften(score: f32, scale: f32, cap: f32) -> f32 {
+fn soft_cap(score: f32, scale: f32, cap: f32) -> f32 {
     let cap = f64::from(cap);
     round(cap * (f64::from(scale) * f64::from(score) / cap).tanh())
 }

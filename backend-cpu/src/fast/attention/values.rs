@@ -1,10 +1,9 @@
-//! Values of a block, added up with their weights.
+//! Weighted sums of the values of a block.
 
 use std::ops::Range;
 
-use super::super::f32_panel;
-use super::super::simd::Simd;
-use super::Query;
+use super::super::simd::{PANEL_ROWS, Simd};
+use super::query::Query;
 
 /// The values of a block of slots.
 pub struct Values<'a> {
@@ -12,12 +11,12 @@ pub struct Values<'a> {
     /// `[slots, width]`.
     pub rows: &'a [f32],
     pub width: usize,
-    /// The slots that the columns of the weights belong to.
+    /// The slots of the task: column `i` of the weights belongs to slot `seen.start + i`.
     pub seen: Range<usize>,
 }
 
 impl Values<'_> {
-    /// Adds them, weighted, to the sums of all queries, `R` at a time.
+    /// Adds the weighted values to the sums of all queries, `R` queries at a time.
     #[inline(always)]
     pub fn add_to_all<S: Simd, const R: usize>(
         &self,
@@ -43,7 +42,8 @@ impl Values<'_> {
         }
     }
 
-    /// Adds them to the sums of a few queries: together where all see a slot, else one by one, slot after slot either way.
+    /// Adds the weighted values to the sums of `R` queries: together for slots inside the masks of all, else one by one. Slot after slot
+    /// either way.
     #[inline(always)]
     fn add_to<S: Simd, const R: usize>(
         &self,
@@ -73,12 +73,12 @@ impl Values<'_> {
         }
     }
 
-    /// The weights of query `r` of some.
+    /// The weights of query `r`.
     fn weights<'w>(&self, weights: &'w [f32], r: usize) -> &'w [f32] {
         &weights[r * self.seen.len()..][..self.seen.len()]
     }
 
-    /// Adds those in `slots` to the sums of `R` queries.
+    /// Adds the weighted values in `slots` to the sums of `R` queries.
     #[inline(always)]
     fn add<S: Simd, const R: usize>(
         &self,
@@ -93,11 +93,11 @@ impl Values<'_> {
         let rows = &self.rows[(slots.start - self.slots.start) * self.width..];
         let weights =
             weights.map(|weights| &weights[slots.start - self.seen.start..slots.end - self.seen.start]);
-        let vectors = self.width / f32_panel::ROWS;
-        let at_once = if S::SPACIOUS { 4 } else { 2 };
+        let vectors = self.width / PANEL_ROWS;
+        let at_once = if S::MANY_REGISTERS { 4 } else { 2 };
         let mut first = 0;
         while first + at_once <= vectors {
-            if S::SPACIOUS {
+            if S::MANY_REGISTERS {
                 add_part::<S, R, 4>(s, weights, rows, self.width, first, sums);
             } else {
                 add_part::<S, R, 2>(s, weights, rows, self.width, first, sums);
@@ -110,7 +110,7 @@ impl Values<'_> {
     }
 }
 
-/// Adds `N` vectors of each row, from vector `first` on, to the sums of `R` queries.
+/// Adds `N` vectors of each row, from vector `first` on, to the sums of `R` queries: a register tile of `R` by `N`.
 #[inline(always)]
 fn add_part<S: Simd, const R: usize, const N: usize>(
     s: S,

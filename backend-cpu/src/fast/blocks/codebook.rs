@@ -1,7 +1,7 @@
-//! Formats whose codes are indices into 16 values at uneven distances: `IQ4_NL`, `IQ4_XS`, `MXFP4`.
+//! Formats with a codebook: codes are indices into 16 levels at uneven distances. `IQ4_NL`, `IQ4_XS`, `MXFP4`.
 
 use super::super::float16::scale;
-use super::{field, halves, scaled};
+use super::codes::{field, nibbles, scaled};
 
 /// The levels of `IQ4_NL` and `IQ4_XS`.
 pub const LEVELS: [i8; 16] = [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113];
@@ -12,7 +12,7 @@ pub const DOUBLED_E2M1: [i8; 16] = [0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, 
 /// `scale·level` for 32 codes, two in each byte.
 #[inline]
 fn look_up(packed: &[u8; 16], levels: &[i8; 16], scale: f32, out: &mut [f32; 32]) {
-    let codes = halves(packed).map(|code| levels[usize::from(code & 15)]);
+    let codes = nibbles(packed).map(|code| levels[usize::from(code & 15)]);
     scaled(&codes, scale, out);
 }
 
@@ -22,17 +22,17 @@ pub fn iq4_nl(block: &[u8; 18], out: &mut [f32; 32]) {
 
 pub fn iq4_xs(block: &[u8; 136], out: &mut [f32; 256]) {
     let d = scale(block, 0);
-    for (run, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
-        let scale = d * f32::from(iq4_xs_scale(block, run));
-        look_up(&field(block, 8 + 16 * run), &LEVELS, scale, out);
+    for (group, out) in out.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+        let scale = d * f32::from(iq4_xs_scale(block, group));
+        look_up(&field(block, 8 + 16 * group), &LEVELS, scale, out);
     }
 }
 
-/// The integer scale of run `run`: four low bits, two high bits, less 32.
+/// The integer scale of group `group`: four low bits, two high bits, less 32.
 #[inline]
-fn iq4_xs_scale(block: &[u8; 136], run: usize) -> i16 {
-    let low = (block[4 + run / 2] >> (4 * (run % 2))) & 15;
-    let high = (u16::from_le_bytes([block[2], block[3]]) >> (2 * run)) & 3;
+fn iq4_xs_scale(block: &[u8; 136], group: usize) -> i16 {
+    let low = (block[4 + group / 2] >> (4 * (group % 2))) & 15;
+    let high = (u16::from_le_bytes([block[2], block[3]]) >> (2 * group)) & 3;
     (u16::from(low) | high << 4).cast_signed() - 32
 }
 

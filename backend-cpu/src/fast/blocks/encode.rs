@@ -5,21 +5,24 @@ use kernels::DType;
 use super::super::float16;
 use super::super::simd::{Portable, Simd};
 
-/// Encodes a row: `values`, enough for whole blocks of `dtype`, into `bytes`. Formats that nothing is ever encoded to
-/// (validation refuses them) leave `bytes` as it is.
+/// Encodes a row: `values`, enough for whole blocks of `dtype`, into `bytes`.
+///
+/// # Panics
+///
+/// For a format without an encoder, which validation does not accept.
 pub fn encode_row(dtype: DType, values: &[f32], bytes: &mut [u8]) {
-    encode_by_vectors(Portable, dtype, values, bytes);
+    encode_row_simd(Portable, dtype, values, bytes);
 }
 
 /// The same with vector operations, which give the same bits.
 #[inline(always)]
-pub fn encode_by_vectors<S: Simd>(s: S, dtype: DType, values: &[f32], bytes: &mut [u8]) {
+pub fn encode_row_simd<S: Simd>(s: S, dtype: DType, values: &[f32], bytes: &mut [u8]) {
     let (values, bytes) = match dtype {
         DType::F16 => {
             let (eights, values) = values.as_chunks();
             let (halves, bytes) = bytes.split_at_mut(16 * eights.len());
             for (eight, half) in eights.iter().zip(halves.as_chunks_mut::<16>().0) {
-                *half = bytemuck::must_cast(s.to_halves(s.load(eight)));
+                *half = bytemuck::must_cast(s.f32_to_f16(s.load(eight)));
             }
             (values, bytes)
         }
@@ -42,7 +45,7 @@ pub fn encode_by_vectors<S: Simd>(s: S, dtype: DType, values: &[f32], bytes: &mu
         | DType::Iq4Nl
         | DType::Iq4Xs
         | DType::Mxfp4
-        | DType::U32 => {}
+        | DType::U32 => unreachable!("validation accepts no {dtype} as a format to encode to"),
     }
 }
 
@@ -119,7 +122,7 @@ fn q8_0(values: &[f32; 32]) -> [u8; 34] {
     block
 }
 
-/// The value farthest from zero, the first of equals; 0 where there is none but zeros and NaN.
+/// The value farthest from zero, the first of equals; 0 if there are only zeros and NaN.
 fn farthest(values: &[f32; 32]) -> f32 {
     values.iter().fold(0.0f32, |far, &x| if x.abs() > far.abs() { x } else { far })
 }

@@ -6,6 +6,7 @@
 
 mod block32;
 mod codebook;
+mod codes;
 mod encode;
 mod super_block;
 #[cfg(test)]
@@ -17,23 +18,26 @@ use super::float16::{widen, widen_bf16};
 use super::simd::{Portable, Simd};
 
 pub use codebook::{DOUBLED_E2M1, LEVELS, half_scale};
-pub use encode::{encode_by_vectors, encode_row};
+pub use encode::{encode_row, encode_row_simd};
 
-/// Decodes a row: `bytes`, whole blocks of `dtype`, into `out`. Indices, which validation never lets come here, are no
-/// values and leave `out` as it is.
+/// Decodes a row: `bytes`, whole blocks of `dtype`, into `out`.
+///
+/// # Panics
+///
+/// For `U32`, which validation does not accept as values.
 pub fn decode_row(dtype: DType, bytes: &[u8], out: &mut [f32]) {
-    decode_by_vectors(Portable, dtype, bytes, out);
+    decode_row_simd(Portable, dtype, bytes, out);
 }
 
 /// The same with vector operations, which give the same bits.
 #[inline(always)]
-pub fn decode_by_vectors<S: Simd>(s: S, dtype: DType, bytes: &[u8], out: &mut [f32]) {
+pub fn decode_row_simd<S: Simd>(s: S, dtype: DType, bytes: &[u8], out: &mut [f32]) {
     let (bytes, out) = match dtype {
         DType::F16 => {
             let (halves, bytes) = bytes.as_chunks::<16>();
             let (eights, out) = out.split_at_mut(8 * halves.len());
             for (half, eight) in halves.iter().zip(eights.as_chunks_mut().0) {
-                *eight = s.array(s.halves(bytemuck::must_cast(*half)));
+                *eight = s.array(s.f16_to_f32(bytemuck::must_cast(*half)));
             }
             (bytes, out)
         }
@@ -56,7 +60,7 @@ pub fn decode_by_vectors<S: Simd>(s: S, dtype: DType, bytes: &[u8], out: &mut [f
         DType::Iq4Nl => each(bytes, out, codebook::iq4_nl),
         DType::Iq4Xs => each(bytes, out, codebook::iq4_xs),
         DType::Mxfp4 => each(bytes, out, codebook::mxfp4),
-        DType::U32 => {}
+        DType::U32 => unreachable!("validation accepts no indices as values"),
     }
 }
 
@@ -72,37 +76,4 @@ fn each<const LEN: usize, const BYTES: usize>(
     for (block, values) in blocks.iter().zip(values) {
         decode(block, values);
     }
-}
-
-/// `scale·code`, for each code.
-#[inline]
-fn scaled<const N: usize>(codes: &[i8; N], scale: f32, out: &mut [f32; N]) {
-    for (value, &code) in out.iter_mut().zip(codes) {
-        *value = scale * f32::from(code);
-    }
-}
-
-/// `scale·code + offset`, for each code, the product exact and the sum rounded.
-#[inline]
-fn shifted<const N: usize>(codes: &[i8; N], scale: f32, offset: f32, out: &mut [f32; N]) {
-    for (value, &code) in out.iter_mut().zip(codes) {
-        *value = scale * f32::from(code) + offset;
-    }
-}
-
-/// The codes of 16 bytes with two in each: those of the low halves, then those of the high halves.
-#[inline]
-fn halves(packed: &[u8; 16]) -> [u8; 32] {
-    let mut codes = [0; 32];
-    let (low, high) = codes.split_at_mut(16);
-    for ((low, high), &byte) in low.iter_mut().zip(high).zip(packed) {
-        (*low, *high) = (byte & 15, byte >> 4);
-    }
-    codes
-}
-
-/// `N` bytes of a block from `at` on.
-#[inline]
-fn field<const N: usize, const BYTES: usize>(block: &[u8; BYTES], at: usize) -> [u8; N] {
-    std::array::from_fn(|i| block[at + i])
 }

@@ -1,35 +1,35 @@
-//! Rounded activations that several products share.
+//! Quantised activations that several products share.
 
 use std::sync::Arc;
 
-use super::Product;
-use super::format::Codes;
-use super::group::Operation;
-use super::quantized_activations::Rounded;
+use super::operation::{Codes, Operation};
+use super::product::Product;
+use super::quantized_activations::QuantizedActivations;
 
-/// Activations that have been rounded for products of one kind.
+/// Activations quantised for one kind of operation.
 struct Entry<'a> {
     product: &'a Product<'a>,
     codes: Codes,
     parts: bool,
-    rounded: Arc<Rounded<'a>>,
+    quantized: Arc<QuantizedActivations<'a>>,
 }
 
-/// What has been rounded so far.
+/// What has been quantised so far for a batch of products.
 #[derive(Default)]
-pub struct Shelf<'a>(Vec<Entry<'a>>);
+pub struct ActivationCache<'a>(Vec<Entry<'a>>);
 
-impl<'a> Shelf<'a> {
-    /// The activations of `product`, to be multiplied by `O`.
-    pub fn rounded<O: Operation>(&mut self, product: &'a Product<'a>) -> Arc<Rounded<'a>> {
+impl<'a> ActivationCache<'a> {
+    /// The activations of `product`, quantised for operation `O`.
+    pub fn quantized<O: Operation>(&mut self, product: &'a Product<'a>) -> Arc<QuantizedActivations<'a>> {
         let same = |entry: &&Entry<'_>| {
             entry.codes == O::CODES && entry.parts == O::PARTS && entry.product.x.same_as(&product.x)
         };
         if let Some(entry) = self.0.iter().find(same) {
-            return Arc::clone(&entry.rounded);
+            return Arc::clone(&entry.quantized);
         }
-        let rounded = Arc::new(Rounded::of::<O>(product.threads, &product.x, product.m, product.k));
-        self.0.push(Entry { product, codes: O::CODES, parts: O::PARTS, rounded: Arc::clone(&rounded) });
-        rounded
+        let quantized =
+            Arc::new(QuantizedActivations::of::<O>(product.threads, &product.x, product.m, product.k));
+        self.0.push(Entry { product, codes: O::CODES, parts: O::PARTS, quantized: Arc::clone(&quantized) });
+        quantized
     }
 }

@@ -1,15 +1,15 @@
-//! Blocks of one run: `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1`, `Q8_0`, `IQ4_NL`, `MXFP4`.
+//! Blocks of one group of 32: `Q4_0`, `Q4_1`, `Q5_0`, `Q5_1`, `Q8_0`, `IQ4_NL`, `MXFP4`.
 
 use super::super::blocks::{DOUBLED_E2M1, LEVELS, half_scale};
-use super::super::simd::{Rows16, Simd};
+use super::super::simd::{RowPanel, Simd};
 use super::format::{Factors, Format, bytes, half, levels, nibbles, two_halves};
-use super::group::{Shifted, Signed, Unsigned};
+use super::operation::{Shifted, Signed, Unsigned};
 
-/// A format of one run whose header is its factors.
+/// A format of one group whose header is its factors.
 macro_rules! format {
     (
         $name:ident, $bytes:literal, $operation:ty,
-        |$s:ident, $rows:ident, $at:ident| factors $factors:expr, codes $run:expr
+        |$s:ident, $rows:ident, $at:ident| factors $factors:expr, codes $codes:expr
     ) => {
         pub struct $name;
 
@@ -20,7 +20,7 @@ macro_rules! format {
             type Bits<S: Simd> = [S::W; 8];
 
             #[inline(always)]
-            fn header<S: Simd>($s: S, $rows: Rows16<'_>, $at: usize) -> Factors<S> {
+            fn header<S: Simd>($s: S, $rows: RowPanel<'_>, $at: usize) -> Factors<S> {
                 $factors
             }
 
@@ -30,8 +30,8 @@ macro_rules! format {
             }
 
             #[inline(always)]
-            fn bits<S: Simd>($s: S, $rows: Rows16<'_>, $at: usize, _: usize) -> [S::W; 8] {
-                $run
+            fn bits<S: Simd>($s: S, $rows: RowPanel<'_>, $at: usize, _: usize) -> [S::W; 8] {
+                $codes
             }
 
             #[inline(always)]
@@ -75,14 +75,14 @@ format!(Mxfp4, 17, Signed, |s, rows, at|
 
 /// Two f16: scale and offset.
 #[inline(always)]
-fn scale_and_offset<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Factors<S> {
+fn scale_and_offset<S: Simd>(s: S, rows: RowPanel<'_>, at: usize) -> Factors<S> {
     let [scale, offset] = two_halves(s, s.words(rows, at));
     Factors::with_offset(s, scale, offset)
 }
 
 /// Codes of five bits: 32 bits, the highest of each, then the others by nibbles.
 #[inline(always)]
-fn with_fifth_bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> [S::W; 8] {
+fn with_fifth_bits<S: Simd>(s: S, rows: RowPanel<'_>, at: usize) -> [S::W; 8] {
     let bits = s.words(rows, at);
     let mut codes = nibbles(s, rows, at + 4);
     for (quad, code) in (0..).zip(&mut codes) {

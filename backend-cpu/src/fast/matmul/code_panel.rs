@@ -1,30 +1,31 @@
-//! Weights unpacked for many rows of activations: sixteen rows side by side.
+//! Panels of unpacked weights, for many rows of activations.
 
 use std::marker::PhantomData;
 
-use super::super::simd::{Kernel, Rows16, Simd};
-use super::format::{Factors, Format, Offsets, ROWS};
-use super::group::{Operation, prepared};
+use super::super::simd::{Kernel, PANEL_ROWS, RowPanel, Simd};
+use super::format::{Factors, Format};
+use super::group::prepare_codes;
+use super::operation::{Offsets, Operation};
 
-/// [`ROWS`] rows of weights, unpacked. Each list has an entry for each run of 32 weights, or none where the format has no such thing.
+/// [`PANEL_ROWS`] rows of weights, one byte per code. Each vector has an entry for each group, or none if the format has no such factor.
 #[derive(Default)]
-pub struct Panel {
-    /// For each four neighbouring weights, the codes of all rows.
-    codes: Vec<[[u8; 4 * ROWS]; 8]>,
-    scales: Vec<[f32; ROWS]>,
-    parts: Vec<[[i32; ROWS]; 2]>,
-    offsets: Vec<[f32; ROWS]>,
-    minimums: Vec<[[i32; ROWS]; 2]>,
+pub struct CodePanel {
+    /// For each quad (four consecutive weights), the codes of all rows.
+    codes: Vec<[[u8; 4 * PANEL_ROWS]; 8]>,
+    scales: Vec<[f32; PANEL_ROWS]>,
+    parts: Vec<[[i32; PANEL_ROWS]; 2]>,
+    offsets: Vec<[f32; PANEL_ROWS]>,
+    minimums: Vec<[[i32; PANEL_ROWS]; 2]>,
 }
 
-impl Panel {
-    /// Codes of run `i`.
+impl CodePanel {
+    /// Codes of group `i`.
     #[inline(always)]
-    pub fn codes(&self, i: usize) -> &[[u8; 4 * ROWS]; 8] {
+    pub fn codes(&self, i: usize) -> &[[u8; 4 * PANEL_ROWS]; 8] {
         &self.codes[i]
     }
 
-    /// Factors of run `i`.
+    /// Factors of group `i`.
     #[inline(always)]
     pub fn factors<S: Simd, O: Operation>(&self, s: S, i: usize) -> Factors<S> {
         let mut factors = Factors::plain(s, s.load16(&self.scales[i]));
@@ -65,16 +66,16 @@ impl Panel {
     }
 }
 
-/// Unpacks [`ROWS`] rows of weights of format `F` into `to`.
-pub struct Unpack<'a, F, const BYTES: usize, const RUNS: usize> {
-    pub rows: Rows16<'a>,
-    pub to: &'a mut Panel,
+/// Unpacks a row panel of weights of format `F` into `to`.
+pub struct Unpack<'a, F, const BYTES: usize, const GROUPS: usize> {
+    pub rows: RowPanel<'a>,
+    pub to: &'a mut CodePanel,
     pub format: PhantomData<F>,
 }
 
-impl<F, const BYTES: usize, const RUNS: usize> Kernel for Unpack<'_, F, BYTES, RUNS>
+impl<F, const BYTES: usize, const GROUPS: usize> Kernel for Unpack<'_, F, BYTES, GROUPS>
 where
-    F: Format<BYTES, RUNS>,
+    F: Format<BYTES, GROUPS>,
 {
     type Output = ();
 
@@ -83,20 +84,20 @@ where
         self.to.clear();
         for at in (0..self.rows.len()).step_by(BYTES) {
             let header = F::header(s, self.rows, at);
-            let mut runs = [[[0; 4 * ROWS]; 8]; RUNS];
-            for nth in 0..RUNS / F::SHARING {
+            let mut groups = [[[0; 4 * PANEL_ROWS]; 8]; GROUPS];
+            for nth in 0..GROUPS / F::SHARING {
                 let bits = F::bits(s, self.rows, at, nth);
                 for i in 0..F::SHARING {
-                    let run = F::run(nth, i);
-                    let codes = prepared::<S, F::Operation>(s, F::codes(s, &bits, run));
-                    for (bytes, codes) in runs[run].iter_mut().zip(codes) {
+                    let group = F::group(nth, i);
+                    let codes = prepare_codes::<S, F::Operation>(s, F::codes(s, &bits, group));
+                    for (bytes, codes) in groups[group].iter_mut().zip(codes) {
                         *bytes = s.byte_array16(codes);
                     }
                 }
             }
-            self.to.codes.extend_from_slice(&runs);
-            for run in 0..RUNS {
-                self.to.push_factors::<S, F::Operation>(s, &F::factors(s, &header, run));
+            self.to.codes.extend_from_slice(&groups);
+            for group in 0..GROUPS {
+                self.to.push_factors::<S, F::Operation>(s, &F::factors(s, &header, group));
             }
         }
     }

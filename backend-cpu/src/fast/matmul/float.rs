@@ -1,26 +1,26 @@
-//! Weights as floats and activations as they are: every output is a sum in eight lanes.
+//! Products with f32 activations: every output is a sum in eight lanes.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-use super::super::blocks::decode_by_vectors;
-use super::super::f32_panel::{AT_A_TIME, ROWS, Sixteen};
-use super::super::prefetch::Way;
-use super::super::rows::{filled_up, floats, put};
-use super::super::simd::{Kernel, LINE, Rows16, Simd, WIDTH, prefetch};
-use super::column_tiles::Piece;
-use super::{Plan, Product};
+use super::super::blocks::decode_row_simd;
+use super::super::f32_panel::{F32Panel, TILE_ROWS};
+use super::super::prefetch::PrefetchPlan;
+use super::super::rows::{pad_with_last, read_rows, store_clipped};
+use super::super::simd::{CACHE_LINE, Kernel, PANEL_ROWS, RowPanel, Simd, WIDTH, prefetch};
+use super::column_tiles::ColumnTile;
+use super::product::{Plan, Product};
 
-/// Weight formats that are multiplied as they lie in memory, eight in `BYTES` bytes.
-pub trait Stored<const BYTES: usize> {
+/// Weight formats that are multiplied directly from memory, eight in `BYTES` bytes.
+pub trait FloatFormat<const BYTES: usize> {
     /// Eight weights.
     fn eight<S: Simd>(s: S, bytes: &[u8; BYTES]) -> S::F;
 }
 
 /// f32.
-pub struct Single;
+pub struct F32;
 
-impl Stored<32> for Single {
+impl FloatFormat<32> for F32 {
     #[inline(always)]
     fn eight<S: Simd>(s: S, bytes: &[u8; 32]) -> S::F {
         s.load_bytes(bytes)
@@ -28,22 +28,22 @@ impl Stored<32> for Single {
 }
 
 /// f16.
-pub struct Half;
+pub struct F16;
 
-impl Stored<16> for Half {
+impl FloatFormat<16> for F16 {
     #[inline(always)]
     fn eight<S: Simd>(s: S, bytes: &[u8; 16]) -> S::F {
-        s.halves(bytemuck::must_cast(*bytes))
+        s.f16_to_f32(bytemuck::must_cast(*bytes))
     }
 }
 
 /// bf16.
-pub struct BrainHalf;
+pub struct Bf16;
 
-impl Stored<16> for BrainHalf {
+impl FloatFormat<16> for Bf16 {
     #[inline(always)]
     fn eight<S: Simd>(s: S, bytes: &[u8; 16]) -> S::F {
-        s.brain_halves(bytemuck::must_cast(*bytes))
+        s.bf16_to_f32(bytemuck::must_cast(*bytes))
     }
 }
 
@@ -51,19 +51,19 @@ impl Stored<16> for BrainHalf {
 pub struct Dots<'a, W, const BYTES: usize, const R: usize, const C: usize> {
     x: [&'a [f32]; R],
     weights: [&'a [u8]; C],
-    /// What to ask for meanwhile, where every weight comes from memory.
-    way: Option<Way>,
-    stored: PhantomData<W>,
+    /// What to prefetch meanwhile, if the weights come from memory.
+    prefetch: Option<PrefetchPlan>,
+    format: PhantomData<W>,
 }
 
 impl<'a, W, const BYTES: usize, const R: usize, const C: usize> Dots<'a, W, BYTES, R, C> {
     /// All rows are of one length.
-    pub fn new(x: [&'a [f32]; R], weights: [&'a [u8]; C], way: Option<Way>) -> Self {
-        Dots { x, weights, way, stored: PhantomData }
+    pub fn new(x: [&'a [f32]; R], weights: [&'a [u8]; C], prefetch: Option<PrefetchPlan>) -> Self {
+        Dots { x, weights, prefetch, format: PhantomData }
     }
 }
 
-impl<W: Stored<BYTES>, const BYTES: usize, const R: usize, const C: usize> Kernel
+impl<W: FloatFormat<BYTES>, const BYTES: usize, const R: usize, const C: usize> Kernel
     for Dots<'_, W, BYTES, R, C>
 {
     type Output = [[f32; C]; R];
@@ -73,11 +73,11 @@ impl<W: Stored<BYTES>, const BYTES: usize, const R: usize, const C: usize> Kerne
         let full = self.x[0].len() / WIDTH;
         let x = self.x.map(|x| &x.as_chunks::<WIDTH>().0[..full]);
         let weights = self.weights.map(|weights| &weights.as_chunks::<BYTES>().0[..full]);
-        let ahead = self.way.map(|way| way.ahead(self.weights[0].as_ptr()));
+        let ahead = self.prefetch.map(|plan| plan.address(self.weights[0].as_ptr()));
         let mut sums = [[s.splat(0.0); C]; R];
         for i in 0..full {
             if let Some(ahead) = ahead {
-                for line in (0..C * BYTES).step_by(LINE) {
+                for line in (0..C * BYTES).step_by(CACHE_LINE) {
                     prefetch(ahead + i * C * BYTES + line);
                 }
             }
@@ -108,16 +108,16 @@ impl<W: Stored<BYTES>, const BYTES: usize, const R: usize, const C: usize> Kerne
         let (eights, rest) = sums.as_flattened().as_chunks::<8>();
         let (to_eights, to_rest) = values.as_flattened_mut().as_chunks_mut::<8>();
         for (values, sums) in to_eights.iter_mut().zip(eights) {
-            *values = s.array(s.totals(*sums));
+            *values = s.array(s.reduce_add_rows(*sums));
         }
         for (value, sum) in to_rest.iter_mut().zip(rest) {
-            *value = s.total(*sum);
+            *value = s.reduce_add(*sum);
         }
         values
     }
 }
 
-/// Adds to the sums of column `c`.
+/// Adds `x·weights` to the sums of column `c`.
 #[inline(always)]
 fn add_products<S: Simd, const R: usize, const C: usize>(
     s: S,
@@ -131,120 +131,122 @@ fn add_products<S: Simd, const R: usize, const C: usize>(
     }
 }
 
-/// Rows of activations from which on it pays to decode the weights first.
-const MANY: usize = 3;
+/// Rows of activations from which on it pays to decode the weights first (GEMM rather than GEMV).
+const GEMM_ROWS: usize = 3;
 
-/// Rows of weights that are multiplied side by side with one row of activations.
-const SIDE_BY_SIDE: usize = 8;
+/// Output columns, hence rows of weights, that are computed together for one row of activations.
+const GEMV_COLUMNS: usize = 8;
 
-/// Times sixteen rows of weights that are decoded before the activations pass by.
+/// Panels of weights that are decoded at a time, before all activations are multiplied with them.
 const PANELS: usize = 2;
 
 thread_local! {
-    /// Weights that this thread has decoded: they stay near while the activations pass by.
-    static DECODED: RefCell<Decoded> = RefCell::default();
+    /// Weights that this thread has decoded. They stay in cache while the activations are multiplied with them.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-/// The product of activations and weights that are stored as `W`.
-pub fn stored<'a, W: Stored<BYTES>, const BYTES: usize>(product: &'a Product<'a>) -> Plan<'a> {
-    if product.m >= MANY {
+/// The product of activations and weights of format `W`.
+pub fn direct<'a, W: FloatFormat<BYTES>, const BYTES: usize>(product: &'a Product<'a>) -> Plan<'a> {
+    if product.m >= GEMM_ROWS {
         return decoded(product);
     }
-    let fill = |piece: &mut Piece<'_>| {
-        let way = product.way(piece);
-        product.threads.compute(Stream::<W, BYTES> { product, piece, way, stored: PhantomData });
+    let compute = |tile: &mut ColumnTile<'_>| {
+        let prefetch = product.prefetch_plan(tile);
+        product.threads.compute(DirectTask::<W, BYTES> { product, tile, prefetch, format: PhantomData });
     };
-    Plan { unit: SIDE_BY_SIDE, fill: Box::new(fill) }
+    Plan { column_multiple: GEMV_COLUMNS, compute: Box::new(compute) }
 }
 
-/// Fills columns from `first` on, straight from the weights as they lie in memory.
-struct Stream<'a, 'b, 'c, W, const BYTES: usize> {
+/// Computes a tile directly from the weights in memory.
+struct DirectTask<'a, 'b, 'c, W, const BYTES: usize> {
     product: &'a Product<'a>,
-    piece: &'b mut Piece<'c>,
-    way: Way,
-    stored: PhantomData<W>,
+    tile: &'b mut ColumnTile<'c>,
+    prefetch: PrefetchPlan,
+    format: PhantomData<W>,
 }
 
-impl<W: Stored<BYTES>, const BYTES: usize> Kernel for Stream<'_, '_, '_, W, BYTES> {
+impl<W: FloatFormat<BYTES>, const BYTES: usize> Kernel for DirectTask<'_, '_, '_, W, BYTES> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Stream { product, piece: Piece { first, tile, .. }, way, .. } = self;
-        let columns = tile.first().map_or(0, |part| part.len());
-        let mut memory = Vec::new();
-        let x = floats(&product.x, tile.len(), &mut memory);
-        let rows = product.weight.from(*first);
-        for column in (0..columns).step_by(SIDE_BY_SIDE) {
-            // The last row stands in for those beyond it.
+        let DirectTask { product, tile, prefetch, .. } = self;
+        let columns = tile.columns();
+        let ColumnTile { first, rows: out, .. } = tile;
+        let mut scratch = Vec::new();
+        let x = read_rows(&product.x, out.len(), &mut scratch);
+        let rows = product.weight.starting_at(*first);
+        for column in (0..columns).step_by(GEMV_COLUMNS) {
+            // Beyond the last row, the last row again.
             let weights = std::array::from_fn(|c| rows.bytes((column + c).min(columns - 1)));
-            for (x, part) in x.iter().zip(tile.iter_mut()) {
-                let [values] = Dots::<W, BYTES, 1, SIDE_BY_SIDE>::new([x], weights, Some(way)).run(s);
-                put(part, column, &values);
+            for (x, out) in x.iter().zip(out.iter_mut()) {
+                let [values] = Dots::<W, BYTES, 1, GEMV_COLUMNS>::new([x], weights, Some(prefetch)).run(s);
+                store_clipped(out, column, &values);
             }
         }
     }
 }
 
-/// The product of activations and weights, which are decoded to f32 first, sixteen rows at a time.
+/// The product of activations and weights of any format. The weights are decoded to f32 first, a panel at a time.
 pub fn decoded<'a>(product: &'a Product<'a>) -> Plan<'a> {
-    let fill = move |piece: &mut Piece<'_>| {
-        DECODED.with_borrow_mut(|decoded| product.threads.compute(Decode { product, piece, decoded }));
+    let compute = move |tile: &mut ColumnTile<'_>| {
+        SCRATCH.with_borrow_mut(|scratch| product.threads.compute(DecodedTask { product, tile, scratch }));
     };
-    Plan { unit: ROWS * PANELS, fill: Box::new(fill) }
+    Plan { column_multiple: PANEL_ROWS * PANELS, compute: Box::new(compute) }
 }
 
-/// Memory for weights and activations.
+/// Memory of a task, reused by its thread.
 #[derive(Default)]
-struct Decoded {
-    /// Sixteen rows of weights, one after the other.
+struct Scratch {
+    /// [`PANEL_ROWS`] decoded rows of weights, `[rows, k]`.
     rows: Vec<f32>,
-    /// Sixteen rows each, side by side.
-    panels: [Sixteen; PANELS],
-    /// Activations.
+    /// The same, packed.
+    panels: [F32Panel; PANELS],
+    /// Decoded activations.
     x: Vec<f32>,
 }
 
-/// Fills columns from `first` on, from decoded weights.
-struct Decode<'a, 'b, 'c> {
+/// Computes a tile from decoded weights.
+struct DecodedTask<'a, 'b, 'c> {
     product: &'a Product<'a>,
-    piece: &'b mut Piece<'c>,
-    decoded: &'b mut Decoded,
+    tile: &'b mut ColumnTile<'c>,
+    scratch: &'b mut Scratch,
 }
 
-impl Kernel for Decode<'_, '_, '_> {
+impl Kernel for DecodedTask<'_, '_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Decode { product: &Product { x, weight, k, .. }, piece: Piece { first, tile, .. }, decoded } =
-            self;
-        let Decoded { rows, panels, x: memory } = decoded;
-        let x = floats(&x, tile.len(), memory);
-        rows.resize(ROWS * k, 0.0);
-        let columns = tile.first().map_or(0, |part| part.len());
-        for column in (0..columns).step_by(ROWS) {
-            let here = ROWS.min(columns - column);
+        let DecodedTask { product: &Product { x, weight, k, .. }, tile, scratch } = self;
+        let columns = tile.columns();
+        let ColumnTile { first, rows: out, .. } = tile;
+        let Scratch { rows, panels, x: memory } = scratch;
+        let x = read_rows(&x, out.len(), memory);
+        rows.resize(PANEL_ROWS * k, 0.0);
+        for column in (0..columns).step_by(PANEL_ROWS) {
+            let here = PANEL_ROWS.min(columns - column);
             for (c, to) in (column..column + here).zip(rows.chunks_exact_mut(k.max(1))) {
-                decode_by_vectors(s, weight.dtype(), weight.bytes(*first + c), to);
+                decode_row_simd(s, weight.dtype(), weight.bytes(*first + c), to);
             }
-            if tile.len() < MANY {
-                multiply::<S, 1, SIDE_BY_SIDE>(s, &x, rows, column, here, tile);
-            } else if S::SPACIOUS {
-                let Some(rows) = Rows16::new(bytemuck::cast_slice(rows), 4 * k, 4 * k) else { return };
-                let nth = column / ROWS % PANELS;
-                panels[nth].fill(s, rows);
-                if nth + 1 == PANELS || column + ROWS >= columns {
-                    pass_over(s, &x, &panels[..=nth], column - nth * ROWS, tile);
+            if out.len() < GEMM_ROWS {
+                multiply::<S, 1, GEMV_COLUMNS>(s, &x, rows, column, here, out);
+            } else if S::MANY_REGISTERS {
+                let rows =
+                    RowPanel::new(bytemuck::cast_slice(rows), 4 * k, 4 * k).expect("resized to a panel");
+                let nth = column / PANEL_ROWS % PANELS;
+                panels[nth].pack(s, rows);
+                if nth + 1 == PANELS || column + PANEL_ROWS >= columns {
+                    multiply_panels(s, &x, &panels[..=nth], column - nth * PANEL_ROWS, out);
                 }
             } else {
-                multiply::<S, 3, 4>(s, &x, rows, column, here, tile);
+                multiply::<S, 3, 4>(s, &x, rows, column, here, out);
             }
         }
     }
 }
 
-/// Multiplies all rows of activations, `R` at a time, with `here` rows of weights, `C` at a time.
+/// Multiplies all rows of activations with `here` rows of weights, in register tiles of `R` by `C`.
 #[inline(always)]
 fn multiply<S: Simd, const R: usize, const C: usize>(
     s: S,
@@ -252,31 +254,31 @@ fn multiply<S: Simd, const R: usize, const C: usize>(
     weights: &[f32],
     column: usize,
     here: usize,
-    tile: &mut [&mut [f32]],
+    out: &mut [&mut [f32]],
 ) {
-    let k = weights.len() / ROWS;
-    for (x, parts) in x.chunks(R).zip(tile.chunks_mut(R)) {
-        let x = filled_up::<_, R>(x);
+    let k = weights.len() / PANEL_ROWS;
+    for (x, out) in x.chunks(R).zip(out.chunks_mut(R)) {
+        let x = pad_with_last::<_, R>(x);
         for first in (0..here).step_by(C) {
             let weights =
                 std::array::from_fn(|c| bytemuck::cast_slice(&weights[(first + c).min(here - 1) * k..][..k]));
-            let values = s.run(Dots::<Single, 32, R, C>::new(x, weights, None));
-            for (part, values) in parts.iter_mut().zip(&values) {
-                put(&mut part[..column + here], column + first, values);
+            let values = s.run(Dots::<F32, 32, R, C>::new(x, weights, None));
+            for (out, values) in out.iter_mut().zip(&values) {
+                store_clipped(&mut out[..column + here], column + first, values);
             }
         }
     }
 }
 
-/// Multiplies all rows of activations with weights that lie side by side.
+/// Multiplies all rows of activations with packed panels.
 #[inline(always)]
-fn pass_over<S: Simd>(s: S, x: &[&[f32]], panels: &[Sixteen], column: usize, tile: &mut [&mut [f32]]) {
-    for (x, parts) in x.chunks(AT_A_TIME).zip(tile.chunks_mut(AT_A_TIME)) {
-        let x = filled_up::<_, AT_A_TIME>(x);
+fn multiply_panels<S: Simd>(s: S, x: &[&[f32]], panels: &[F32Panel], column: usize, out: &mut [&mut [f32]]) {
+    for (x, out) in x.chunks(TILE_ROWS).zip(out.chunks_mut(TILE_ROWS)) {
+        let x = pad_with_last::<_, TILE_ROWS>(x);
         for (p, panel) in panels.iter().enumerate() {
-            let values = panel.products(s, x);
-            for (part, values) in parts.iter_mut().zip(&values) {
-                put(part, column + p * ROWS, values);
+            let values = panel.multiply(s, x);
+            for (out, values) in out.iter_mut().zip(&values) {
+                store_clipped(out, column + p * PANEL_ROWS, values);
             }
         }
     }

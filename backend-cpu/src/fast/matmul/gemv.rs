@@ -1,60 +1,61 @@
-//! Few rows of activations: the packed weights are multiplied as they stream by, sixteen rows at a time.
+//! Few rows of activations (GEMV): the packed weights are read once from memory, a panel at a time, and multiplied on the way.
 
 use std::marker::PhantomData;
 
-use super::super::prefetch::Way;
-use super::super::simd::{Kernel, LINE, Rows16, Simd, prefetch};
-use super::format::{Format, ROWS};
-use super::group::{Operation, add_run, dot, prepared};
-use super::quantized_activations::Block;
+use super::super::int8_block::Int8Block;
+use super::super::prefetch::PrefetchPlan;
+use super::super::simd::{CACHE_LINE, Kernel, PANEL_ROWS, RowPanel, Simd, prefetch};
+use super::format::Format;
+use super::group::{add_group, dot, prepare_codes};
+use super::operation::Operation;
 
-/// Products of `R` rows of activations with [`ROWS`] rows of weights of format `F`.
-pub struct Products<'a, F, const BYTES: usize, const RUNS: usize, const R: usize> {
+/// Products of `R` rows of activations with a panel of weights of format `F`.
+pub struct Gemv<'a, F, const BYTES: usize, const GROUPS: usize, const R: usize> {
     /// All as long as a row of weights.
-    pub x: [&'a [Block]; R],
-    pub rows: Rows16<'a>,
-    pub way: Way,
+    pub x: [&'a [Int8Block]; R],
+    pub rows: RowPanel<'a>,
+    pub prefetch: PrefetchPlan,
     pub format: PhantomData<F>,
 }
 
-impl<F, const BYTES: usize, const RUNS: usize, const R: usize> Kernel for Products<'_, F, BYTES, RUNS, R>
+impl<F, const BYTES: usize, const GROUPS: usize, const R: usize> Kernel for Gemv<'_, F, BYTES, GROUPS, R>
 where
-    F: Format<BYTES, RUNS>,
+    F: Format<BYTES, GROUPS>,
 {
-    type Output = [[f32; ROWS]; R];
+    type Output = [[f32; PANEL_ROWS]; R];
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) -> Self::Output {
         let blocks = self.rows.len() / BYTES;
-        let x = self.x.map(|x| &x.as_chunks::<RUNS>().0[..blocks]);
-        let ahead = self.way.ahead(self.rows.bytes().as_ptr());
+        let x = self.x.map(|x| &x.as_chunks::<GROUPS>().0[..blocks]);
+        let ahead = self.prefetch.address(self.rows.bytes().as_ptr());
         let mut sums = [s.splat16(0.0); R];
         for i in 0..blocks {
             let header = F::header(s, self.rows, i * BYTES);
-            let mut runs = [[s.splat_int16(0); RUNS]; R];
-            for nth in 0..RUNS / F::SHARING {
+            let mut groups = [[s.splat_int16(0); GROUPS]; R];
+            for nth in 0..GROUPS / F::SHARING {
                 let bits = F::bits(s, self.rows, i * BYTES, nth);
                 for j in 0..F::SHARING {
-                    let run = F::run(nth, j);
-                    // A few lines at a time: what is needed now would have to wait for them.
-                    for line in (0..ROWS * BYTES / RUNS).step_by(LINE) {
-                        prefetch(ahead + (i * RUNS + run) * (ROWS * BYTES / RUNS) + line);
+                    let group = F::group(nth, j);
+                    // A few lines at a time: a processor drops prefetches that it has no fill buffers for.
+                    for line in (0..PANEL_ROWS * BYTES / GROUPS).step_by(CACHE_LINE) {
+                        prefetch(ahead + (i * GROUPS + group) * (PANEL_ROWS * BYTES / GROUPS) + line);
                     }
-                    let parts = F::factors(s, &header, run).parts;
-                    let codes = prepared::<S, F::Operation>(s, F::codes(s, &bits, run));
-                    for (runs, x) in runs.iter_mut().zip(x) {
-                        runs[run] = products::<S, F::Operation>(s, codes, &x[i][run], parts);
+                    let parts = F::factors(s, &header, group).parts;
+                    let codes = prepare_codes::<S, F::Operation>(s, F::codes(s, &bits, group));
+                    for (sums, x) in groups.iter_mut().zip(x) {
+                        sums[group] = group_sum::<S, F::Operation>(s, codes, &x[i][group], parts);
                     }
                 }
             }
-            for run in 0..RUNS {
-                let factors = F::factors(s, &header, run);
-                for ((sum, runs), x) in sums.iter_mut().zip(&runs).zip(x) {
-                    *sum = add_run::<S, F::Operation>(s, *sum, runs[run], &x[i][run], &factors);
+            for group in 0..GROUPS {
+                let factors = F::factors(s, &header, group);
+                for ((sum, groups), x) in sums.iter_mut().zip(&groups).zip(x) {
+                    *sum = add_group::<S, F::Operation>(s, *sum, groups[group], &x[i][group], &factors);
                 }
             }
         }
-        let mut values = [[0.0; ROWS]; R];
+        let mut values = [[0.0; PANEL_ROWS]; R];
         for (values, sum) in values.iter_mut().zip(sums) {
             *values = s.array16(sum);
         }
@@ -62,11 +63,11 @@ where
     }
 }
 
-/// `Σ (code − bias)·part·x` of a run, for each row.
+/// `Σ (code − bias)·part·x` of a group, for each row.
 #[inline(always)]
-fn products<S: Simd, O: Operation>(s: S, codes: [S::W; 8], x: &Block, parts: [S::W; 2]) -> S::W {
-    // Two sums, so that a product need not wait for the one before.
-    let mut halves = [s.splat_int16(x.starts[0]), s.splat_int16(x.starts[1])];
+fn group_sum<S: Simd, O: Operation>(s: S, codes: [S::W; 8], x: &Int8Block, parts: [S::W; 2]) -> S::W {
+    // Two independent sums, so that additions do not wait for each other.
+    let mut halves = [s.splat_int16(x.initial_sums[0]), s.splat_int16(x.initial_sums[1])];
     let fours = codes.as_chunks::<4>().0.iter().zip(x.quads.as_chunks::<4>().0);
     for (sum, (codes, quads)) in halves.iter_mut().zip(fours) {
         for (codes, quad) in codes.iter().zip(quads) {

@@ -1,56 +1,16 @@
-//! The arithmetic of a run: 32 activations with 32 weights of each of sixteen rows.
+//! The arithmetic of a group: 32 activations with 32 weights of each row of a panel.
 //!
-//! The products of integers are exact, however they come about. What follows is the one sequence of roundings that an output is
-//! made by, run after run: [`add_run`].
+//! Sums of integer products are exact, whatever their order. Then comes the one sequence of roundings that forms an output, group after
+//! group: [`add_group`].
 
+use super::super::int8_block::Int8Block;
 use super::super::simd::Simd;
-use super::format::{Codes, Factors, Offsets};
-use super::quantized_activations::Block;
+use super::format::Factors;
+use super::operation::{Codes, Offsets, Operation};
 
-/// What is to be done with the codes and factors of a run.
-pub trait Operation {
-    /// What the codes are.
-    const CODES: Codes;
-    /// Whether the halves of a run have integer factors of their own.
-    const PARTS: bool;
-    /// What is added beside the codes.
-    const OFFSETS: Offsets;
-}
-
-/// `scale·(code − BIAS)`.
-pub struct Unsigned<const BIAS: i32>;
-
-/// `scale·code`, signed.
-pub struct Signed;
-
-/// `scale·code + offset`.
-pub struct Shifted;
-
-/// `scale·part·(code − BIAS)`.
-pub struct ByHalves<const BIAS: i32>;
-
-/// `scale·part·code + offset·minimum`.
-pub struct ShiftedByHalves;
-
-macro_rules! operation {
-    ($name:ty $(, $bias:ident)?: $codes:expr, $parts:literal, $offsets:expr) => {
-        impl $(<const $bias: i32>)? Operation for $name {
-            const CODES: Codes = $codes;
-            const PARTS: bool = $parts;
-            const OFFSETS: Offsets = $offsets;
-        }
-    };
-}
-
-operation!(Unsigned<BIAS>, BIAS: Codes::Unsigned(BIAS), false, Offsets::None);
-operation!(Signed: Codes::Signed, false, Offsets::None);
-operation!(Shifted: Codes::Unsigned(0), false, Offsets::Whole);
-operation!(ByHalves<BIAS>, BIAS: Codes::Unsigned(BIAS), true, Offsets::None);
-operation!(ShiftedByHalves: Codes::Unsigned(0), true, Offsets::Halves);
-
-/// The codes of a run as [`dot`] takes them.
+/// The codes of a group in the form that [`dot`] takes.
 #[inline(always)]
-pub fn prepared<S: Simd, O: Operation>(s: S, mut codes: [S::W; 8]) -> [S::W; 8] {
+pub fn prepare_codes<S: Simd, O: Operation>(s: S, mut codes: [S::W; 8]) -> [S::W; 8] {
     if O::CODES == Codes::Signed {
         for code in &mut codes {
             *code = s.biased16(*code);
@@ -68,8 +28,9 @@ pub fn dot<S: Simd, O: Operation>(s: S, sum: S::W, codes: S::W, x: i32) -> S::W 
     }
 }
 
-/// What the products of a run, or of its halves, begin with, given the sums of the activations: less what the bias adds.
-pub fn starts<S: Simd, O: Operation>([low, high]: [i32; 2]) -> [i32; 2] {
+/// Initial values of the integer sums of a group, or of its halves, given the sums of the activations. They cancel what the bias of
+/// the codes adds.
+pub fn initial_sums<S: Simd, O: Operation>([low, high]: [i32; 2]) -> [i32; 2] {
     let bias = match O::CODES {
         Codes::Signed => S::BIAS,
         Codes::Unsigned(bias) => bias,
@@ -77,13 +38,13 @@ pub fn starts<S: Simd, O: Operation>([low, high]: [i32; 2]) -> [i32; 2] {
     if O::PARTS { [-bias * low, -bias * high] } else { [-bias * (low + high), 0] }
 }
 
-/// Adds to `sum` a run: `products` is the sum of what belongs to the scale, integer factors included.
+/// Adds a group to `sum`. `products` is the integer sum that the scale multiplies, with the integer factors of the halves applied.
 #[inline(always)]
-pub fn add_run<S: Simd, O: Operation>(
+pub fn add_group<S: Simd, O: Operation>(
     s: S,
     sum: S::G,
     products: S::W,
-    x: &Block,
+    x: &Int8Block,
     factors: &Factors<S>,
 ) -> S::G {
     let x_scale = s.splat16(x.scale);

@@ -1,164 +1,168 @@
-//! Products of quantised weights with 8-bit activations, dealt out.
+//! Products of quantised weights with 8-bit activations.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
 
-use super::super::prefetch::Way;
-use super::super::rows::{filled_up, put};
-use super::super::simd::{Kernel, Rows16, Simd};
-use super::activation_cache::Shelf;
-use super::code_panel::{Panel, Unpack};
-use super::column_tiles::Piece;
-use super::format::{Format, ROWS};
-use super::gemv::Products;
-use super::group::Operation;
-use super::micro_kernel::Tile;
-use super::quantized_activations::{Block, Rounded};
-use super::{FEW, Plan, Product};
+use super::super::int8_block::Int8Block;
+use super::super::prefetch::PrefetchPlan;
+use super::super::rows::{pad_with_last, store_clipped};
+use super::super::simd::{Kernel, PANEL_ROWS, RowPanel, Simd};
+use super::activation_cache::ActivationCache;
+use super::code_panel::{CodePanel, Unpack};
+use super::column_tiles::ColumnTile;
+use super::format::Format;
+use super::gemv::Gemv;
+use super::micro_kernel::MicroKernel;
+use super::operation::Operation;
+use super::product::{Plan, Product};
+use super::quantized_activations::QuantizedActivations;
+
+/// Rows of activations up to which the packed weights are multiplied directly. With more, it pays to unpack them first.
+const GEMV_ROWS: usize = 4;
 
 /// Panels of weights that are unpacked at a time.
 const PANELS: usize = 2;
 
 thread_local! {
-    /// What this thread unpacks weights to.
-    static UNPACKED: RefCell<[Panel; PANELS]> = RefCell::default();
+    /// The panels that this thread unpacks weights to.
+    static PANELS_OF_THREAD: RefCell<[CodePanel; PANELS]> = RefCell::default();
 }
 
-/// The product of activations, rounded, and weights of format `F`.
-pub fn packed<'a, F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize>(
+/// The product of quantised activations and weights of format `F`.
+pub fn quantized<'a, F: Format<BYTES, GROUPS>, const BYTES: usize, const GROUPS: usize>(
     product: &'a Product<'a>,
-    shelf: &mut Shelf<'a>,
+    activations: &mut ActivationCache<'a>,
 ) -> Plan<'a> {
-    let x = shelf.rounded::<F::Operation>(product);
-    if product.m <= FEW {
-        let fill = move |piece: &mut Piece<'_>| {
-            let way = product.way(piece);
-            let kernel = Few::<F, BYTES, RUNS> { product, x: &x, piece, way, format: PhantomData };
+    let x = activations.quantized::<F::Operation>(product);
+    if product.m <= GEMV_ROWS {
+        let compute = move |tile: &mut ColumnTile<'_>| {
+            let prefetch = product.prefetch_plan(tile);
+            let kernel = GemvTask::<F, BYTES, GROUPS> { product, x: &x, tile, prefetch, format: PhantomData };
             product.threads.compute(kernel);
         };
-        return Plan { unit: ROWS, fill: Box::new(fill) };
+        return Plan { column_multiple: PANEL_ROWS, compute: Box::new(compute) };
     }
-    let fill = move |piece: &mut Piece<'_>| {
-        UNPACKED.with_borrow_mut(|panels| {
-            let kernel = Many::<F, BYTES, RUNS> { product, x: &x, piece, panels, format: PhantomData };
+    let compute = move |tile: &mut ColumnTile<'_>| {
+        PANELS_OF_THREAD.with_borrow_mut(|panels| {
+            let kernel = GemmTask::<F, BYTES, GROUPS> { product, x: &x, tile, panels, format: PhantomData };
             product.threads.compute(kernel);
         });
     };
-    Plan { unit: ROWS * PANELS, fill: Box::new(fill) }
+    Plan { column_multiple: PANEL_ROWS * PANELS, compute: Box::new(compute) }
 }
 
-/// Fills columns from `first` on, straight from the packed weights.
-struct Few<'a, 'b, 'c, F, const BYTES: usize, const RUNS: usize> {
+/// Computes a tile directly from the packed weights.
+struct GemvTask<'a, 'b, 'c, F, const BYTES: usize, const GROUPS: usize> {
     product: &'a Product<'a>,
-    x: &'a Rounded<'a>,
-    piece: &'b mut Piece<'c>,
-    way: Way,
+    x: &'a QuantizedActivations<'a>,
+    tile: &'b mut ColumnTile<'c>,
+    prefetch: PrefetchPlan,
     format: PhantomData<F>,
 }
 
-impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
-    for Few<'_, '_, '_, F, BYTES, RUNS>
+impl<F: Format<BYTES, GROUPS>, const BYTES: usize, const GROUPS: usize> Kernel
+    for GemvTask<'_, '_, '_, F, BYTES, GROUPS>
 {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Piece { first, tile, .. } = self.piece;
-        let columns = tile.first().map_or(0, |part| part.len());
+        let columns = self.tile.columns();
+        let ColumnTile { first, rows: out, .. } = self.tile;
         let mut padded = Vec::new();
-        for column in (0..columns).step_by(ROWS) {
-            let Some(rows) = self.product.sixteen(*first + column, &mut padded) else { return };
+        for column in (0..columns).step_by(PANEL_ROWS) {
+            let rows = self.product.row_panel(*first + column, &mut padded);
             let mut row = 0;
-            let (pairs, rest) = tile.as_chunks_mut::<2>();
-            for parts in pairs {
-                multiply::<S, F, BYTES, RUNS, 2>(s, self.x, row, rows, self.way, column, parts);
+            let (pairs, rest) = out.as_chunks_mut::<2>();
+            for rows_out in pairs {
+                multiply::<S, F, BYTES, GROUPS, 2>(s, self.x, row, rows, self.prefetch, column, rows_out);
                 row += 2;
             }
-            for part in rest.as_chunks_mut::<1>().0 {
-                multiply::<S, F, BYTES, RUNS, 1>(s, self.x, row, rows, self.way, column, part);
+            for row_out in rest.as_chunks_mut::<1>().0 {
+                multiply::<S, F, BYTES, GROUPS, 1>(s, self.x, row, rows, self.prefetch, column, row_out);
                 row += 1;
             }
         }
     }
 }
 
-/// Puts products of `R` rows of activations from `row` on at `column` of `parts`.
+/// Stores the products of `R` rows of activations, from `row` on, at `column` of `rows_out`.
 #[inline(always)]
-fn multiply<S: Simd, F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize, const R: usize>(
+fn multiply<S: Simd, F: Format<BYTES, GROUPS>, const BYTES: usize, const GROUPS: usize, const R: usize>(
     s: S,
-    x: &Rounded<'_>,
+    x: &QuantizedActivations<'_>,
     row: usize,
-    rows: Rows16<'_>,
-    way: Way,
+    rows: RowPanel<'_>,
+    prefetch: PrefetchPlan,
     column: usize,
-    parts: &mut [&mut [f32]; R],
+    rows_out: &mut [&mut [f32]; R],
 ) {
     let x = std::array::from_fn(|r| x.row(row + r));
-    let values = Products::<F, BYTES, RUNS, R> { x, rows, way, format: PhantomData }.run(s);
-    for (part, values) in parts.iter_mut().zip(&values) {
-        put(part, column, values);
+    let values = Gemv::<F, BYTES, GROUPS, R> { x, rows, prefetch, format: PhantomData }.run(s);
+    for (row_out, values) in rows_out.iter_mut().zip(&values) {
+        store_clipped(row_out, column, values);
     }
 }
 
-/// Fills columns from `first` on, from unpacked weights.
-struct Many<'a, 'b, 'c, F, const BYTES: usize, const RUNS: usize> {
+/// Computes a tile from unpacked weights.
+struct GemmTask<'a, 'b, 'c, F, const BYTES: usize, const GROUPS: usize> {
     product: &'a Product<'a>,
-    x: &'a Rounded<'a>,
-    piece: &'b mut Piece<'c>,
-    panels: &'a mut [Panel; PANELS],
+    x: &'a QuantizedActivations<'a>,
+    tile: &'b mut ColumnTile<'c>,
+    panels: &'a mut [CodePanel; PANELS],
     format: PhantomData<F>,
 }
 
-impl<F: Format<BYTES, RUNS>, const BYTES: usize, const RUNS: usize> Kernel
-    for Many<'_, '_, '_, F, BYTES, RUNS>
+impl<F: Format<BYTES, GROUPS>, const BYTES: usize, const GROUPS: usize> Kernel
+    for GemmTask<'_, '_, '_, F, BYTES, GROUPS>
 {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        let Piece { first, tile, .. } = self.piece;
-        let columns = tile.first().map_or(0, |part| part.len());
+        let columns = self.tile.columns();
+        let ColumnTile { first, rows: out, .. } = self.tile;
         let mut padded = Vec::new();
-        let x: Vec<_> = (0..tile.len()).map(|row| self.x.row(row)).collect();
-        for column in (0..columns).step_by(ROWS * PANELS) {
+        let x: Vec<_> = (0..out.len()).map(|row| self.x.row(row)).collect();
+        for column in (0..columns).step_by(PANEL_ROWS * PANELS) {
             for (p, to) in self.panels.iter_mut().enumerate() {
-                let first = (*first + column + p * ROWS).min(self.product.n - 1);
-                let Some(rows) = self.product.sixteen(first, &mut padded) else { return };
-                s.run(Unpack::<F, BYTES, RUNS> { rows, to, format: PhantomData });
+                let first = (*first + column + p * PANEL_ROWS).min(self.product.n - 1);
+                let rows = self.product.row_panel(first, &mut padded);
+                s.run(Unpack::<F, BYTES, GROUPS> { rows, to, format: PhantomData });
             }
             let panels = [&self.panels[0], &self.panels[1]];
-            if S::SPACIOUS {
-                pass_over::<S, F::Operation, 6>(s, &x, panels, column, tile);
+            if S::MANY_REGISTERS {
+                multiply_panels::<S, F::Operation, 6>(s, &x, panels, column, out);
             } else {
-                pass_over::<S, F::Operation, 2>(s, &x, panels, column, tile);
+                multiply_panels::<S, F::Operation, 2>(s, &x, panels, column, out);
             }
         }
     }
 }
 
-/// Multiplies all rows of activations with two panels, `R` rows at a time.
+/// Multiplies all rows of activations with the panels, `R` rows in a register tile.
 #[inline(always)]
-fn pass_over<S: Simd, O: Operation, const R: usize>(
+fn multiply_panels<S: Simd, O: Operation, const R: usize>(
     s: S,
-    x: &[&[Block]],
-    panels: [&Panel; PANELS],
+    x: &[&[Int8Block]],
+    panels: [&CodePanel; PANELS],
     column: usize,
-    tile: &mut [&mut [f32]],
+    out: &mut [&mut [f32]],
 ) {
-    for (x, parts) in x.chunks(R).zip(tile.chunks_mut(R)) {
-        let x = filled_up::<_, R>(x);
-        if S::SPACIOUS {
-            let values = s.run(Tile::<O, R, PANELS> { x, panels, operation: PhantomData });
-            for (part, values) in parts.iter_mut().zip(&values) {
+    for (x, rows_out) in x.chunks(R).zip(out.chunks_mut(R)) {
+        let x = pad_with_last::<_, R>(x);
+        if S::MANY_REGISTERS {
+            let values = s.run(MicroKernel::<O, R, PANELS> { x, panels, operation: PhantomData });
+            for (row_out, values) in rows_out.iter_mut().zip(&values) {
                 for (p, values) in values.iter().enumerate() {
-                    put(part, column + p * ROWS, values);
+                    store_clipped(row_out, column + p * PANEL_ROWS, values);
                 }
             }
         } else {
             for (p, panel) in panels.into_iter().enumerate() {
-                let values = s.run(Tile::<O, R, 1> { x, panels: [panel], operation: PhantomData });
-                for (part, values) in parts.iter_mut().zip(&values) {
-                    put(part, column + p * ROWS, &values[0]);
+                let values = s.run(MicroKernel::<O, R, 1> { x, panels: [panel], operation: PhantomData });
+                for (row_out, values) in rows_out.iter_mut().zip(&values) {
+                    store_clipped(row_out, column + p * PANEL_ROWS, &values[0]);
                 }
             }
         }

@@ -1,103 +1,82 @@
-//! Activations rounded to 8 bits: blocks of 32 integers in −127..=127 with one f32 scale, `max|x| / 127`.
+//! Quantisation of activations to 8 bits.
 
 use std::marker::PhantomData;
 
-use super::super::Threads;
+use super::super::int8_block::{INT8_BLOCK, Int8Block};
 use super::super::rows::Rows;
 use super::super::simd::{Kernel, Simd};
-use super::group::{Operation, starts};
+use super::super::threads::Threads;
+use super::group::initial_sums;
+use super::operation::Operation;
 
-/// Values that share a scale.
-pub const BLOCK: usize = 32;
-
-/// Rows of activations, rounded.
-pub struct Rounded<'a> {
+/// Rows of activations, quantised. Their memory goes back to `threads` when they are dropped.
+pub struct QuantizedActivations<'a> {
     threads: &'a Threads,
     blocks_per_row: usize,
-    blocks: Vec<Block>,
+    blocks: Vec<Int8Block>,
 }
 
-/// A block of a row.
-#[derive(Clone, Copy, Debug)]
-pub struct Block {
-    /// The integers, as i8, four to an i32.
-    pub quads: [i32; 8],
-    /// What they are multiplied by.
-    pub scale: f32,
-    /// Sums of the first and of the second 16 integers.
-    pub sums: [i32; 2],
-    /// The sum of all, times the scale.
-    pub scaled_sum: f32,
-    /// What the products with the codes of a run begin with: less what the bias of the codes adds to them. One number for each half
-    /// where the halves have factors of their own, else the first for both.
-    pub starts: [i32; 2],
-}
-
-/// All zero.
-const ZERO: Block = Block { quads: [0; 8], scale: 0.0, sums: [0; 2], scaled_sum: 0.0, starts: [0; 2] };
-
-/// Rows that a thread rounds at a time.
+/// Rows of a task.
 const ROWS_PER_TASK: usize = 16;
 
-impl<'a> Rounded<'a> {
-    /// The first `rows` rows of `x`, of `k` values each, to be multiplied by `O`.
+impl<'a> QuantizedActivations<'a> {
+    /// The first `rows` rows of `x`, of `k` values each, for operation `O`.
     pub fn of<O: Operation>(threads: &'a Threads, x: &Rows<'_>, rows: usize, k: usize) -> Self {
-        let blocks_per_row = k / BLOCK;
-        let mut blocks = threads.take_blocks();
-        blocks.resize(rows * blocks_per_row, ZERO);
+        let blocks_per_row = k / INT8_BLOCK;
+        let mut blocks = threads.acquire_int8_blocks();
+        blocks.resize(rows * blocks_per_row, Int8Block::ZERO);
         let tasks = blocks.chunks_mut((ROWS_PER_TASK * blocks_per_row).max(1));
-        threads.each(tasks, rows * k, |task, blocks| {
+        threads.parallel_for(tasks, rows * k, |task, blocks| {
             let mut scratch = Vec::new();
             for (row, to) in (task * ROWS_PER_TASK..).zip(blocks.chunks_mut(blocks_per_row)) {
-                threads.compute(Round::<O> { row: x.read(row, &mut scratch), to, operation: PhantomData });
+                threads.compute(Quantize::<O> { row: x.read(row, &mut scratch), to, operation: PhantomData });
             }
         });
-        Rounded { threads, blocks_per_row, blocks }
+        QuantizedActivations { threads, blocks_per_row, blocks }
     }
 
     /// The blocks of row `row`.
-    pub fn row(&self, row: usize) -> &[Block] {
+    pub fn row(&self, row: usize) -> &[Int8Block] {
         &self.blocks[row * self.blocks_per_row..][..self.blocks_per_row]
     }
 }
 
-impl Drop for Rounded<'_> {
-    /// Leaves the memory to the next product.
+impl Drop for QuantizedActivations<'_> {
     fn drop(&mut self) {
-        self.threads.keep_blocks(std::mem::take(&mut self.blocks));
+        self.threads.release_int8_blocks(std::mem::take(&mut self.blocks));
     }
 }
 
-/// Rounds a row.
-struct Round<'a, O> {
+/// Quantises a row.
+struct Quantize<'a, O> {
     row: &'a [f32],
-    to: &'a mut [Block],
+    to: &'a mut [Int8Block],
     operation: PhantomData<O>,
 }
 
-impl<O: Operation> Kernel for Round<'_, O> {
+impl<O: Operation> Kernel for Quantize<'_, O> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, s: S) {
-        for (values, to) in self.row.as_chunks::<BLOCK>().0.iter().zip(self.to) {
-            *to = round(s, values);
-            to.starts = starts::<S, O>(to.sums);
+        for (values, to) in self.row.as_chunks::<INT8_BLOCK>().0.iter().zip(self.to) {
+            *to = quantize(s, values);
+            to.initial_sums = initial_sums::<S, O>(to.sums);
         }
     }
 }
 
-/// Rounds a block. A NaN among its values makes the scale NaN, so that no product loses it. Where the scale is below the normal
-/// numbers its reciprocal may overflow; the integers are 0 then.
+/// Quantises a block. A NaN among its values makes the scale NaN, so that every product with it is NaN. If the scale is subnormal, its
+/// reciprocal may overflow; the integers are 0 then.
 #[inline(always)]
-fn round<S: Simd>(s: S, block: &[f32; BLOCK]) -> Block {
+fn quantize<S: Simd>(s: S, block: &[f32; INT8_BLOCK]) -> Int8Block {
     let eights = block.as_chunks::<8>().0;
     let values = [s.load(&eights[0]), s.load(&eights[1]), s.load(&eights[2]), s.load(&eights[3])];
     let [a, b, c, d] = [s.abs(values[0]), s.abs(values[1]), s.abs(values[2]), s.abs(values[3])];
-    let largest = s.peak(s.max(s.max(a, b), s.max(c, d)));
-    // A comparison does not see NaN. A sum of magnitudes does, and infinities make none.
-    let hostile = s.total(s.add(s.add(a, b), s.add(c, d))).is_nan();
-    let scale = if hostile { f32::NAN } else { largest / 127.0 };
+    let largest = s.reduce_max(s.max(s.max(a, b), s.max(c, d)));
+    // A maximum ignores NaN. A sum of magnitudes does not, and infinities of one sign do not make it NaN.
+    let has_nan = s.reduce_add(s.add(s.add(a, b), s.add(c, d))).is_nan();
+    let scale = if has_nan { f32::NAN } else { largest / 127.0 };
     let inverse = if scale >= f32::MIN_POSITIVE && scale.is_finite() { scale.recip() } else { 0.0 };
     let (factor, low, high) = (s.splat(inverse), s.splat(-127.0), s.splat(127.0));
     let mut ints = [s.splat_int(0); 4];
@@ -107,12 +86,12 @@ fn round<S: Simd>(s: S, block: &[f32; BLOCK]) -> Block {
     let halves = [s.add_ints(ints[0], ints[1]), s.add_ints(ints[2], ints[3])];
     let sums = [s.int_array(halves[0]).iter().sum(), s.int_array(halves[1]).iter().sum()];
     let sum: i32 = sums[0] + sums[1];
-    Block {
+    Int8Block {
         quads: bytemuck::must_cast(s.narrow(ints)),
         scale,
         sums,
         scaled_sum: scale * sum as f32,
-        starts: [0; 2],
+        initial_sums: [0; 2],
     }
 }
 
@@ -123,9 +102,9 @@ mod tests {
 
     #[test]
     fn the_largest_is_127_and_all_are_within_half_a_step() {
-        let values: [f32; BLOCK] = std::array::from_fn(|i| (i as f32 * 1.7).sin() * 3.0);
-        let block = round(Portable, &values);
-        let integers: [i8; BLOCK] = bytemuck::must_cast(block.quads);
+        let values: [f32; INT8_BLOCK] = std::array::from_fn(|i| (i as f32 * 1.7).sin() * 3.0);
+        let block = quantize(Portable, &values);
+        let integers: [i8; INT8_BLOCK] = bytemuck::must_cast(block.quads);
         assert_eq!(integers.iter().map(|x| x.abs()).max(), Some(127));
         for (integer, value) in integers.iter().zip(&values) {
             assert!((f32::from(*integer) * block.scale - value).abs() <= block.scale * 0.500_01);
@@ -139,12 +118,12 @@ mod tests {
     #[test]
     fn a_nan_reaches_the_scale_and_nothing_small_overflows() {
         for at in [0, 9, 31] {
-            let mut values = [1.0; BLOCK];
+            let mut values = [1.0; INT8_BLOCK];
             values[at] = f32::NAN;
-            assert!(round(Portable, &values).scale.is_nan());
+            assert!(quantize(Portable, &values).scale.is_nan());
         }
-        let tiny = round(Portable, &[f32::from_bits(3); BLOCK]);
+        let tiny = quantize(Portable, &[f32::from_bits(3); INT8_BLOCK]);
         assert_eq!((tiny.quads, tiny.sums), ([0; 8], [0; 2]));
-        assert_eq!(round(Portable, &[0.0; BLOCK]).scale.to_bits(), 0);
+        assert_eq!(quantize(Portable, &[0.0; INT8_BLOCK]).scale.to_bits(), 0);
     }
 }

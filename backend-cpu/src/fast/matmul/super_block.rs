@@ -1,22 +1,26 @@
-//! Super-blocks of eight runs: `Q2_K`, `Q3_K`, `Q4_K`, `Q5_K`, `Q6_K`, `IQ4_XS`.
+//! Super-blocks of eight groups of 32: `Q2_K`, `Q3_K`, `Q4_K`, `Q5_K`, `Q6_K`, `IQ4_XS`.
 
 use super::super::blocks::LEVELS;
-use super::super::simd::{Rows16, Simd};
+use super::super::simd::{RowPanel, Simd};
 use super::format::{Factors, Format, bytes, half, joined, levels, nibbles, plane, two_halves};
-use super::group::{ByHalves, Shifted, ShiftedByHalves, Signed};
+use super::operation::{ByHalves, Shifted, ShiftedByHalves, Signed};
 
-/// Where the bits of run `i` of 2, 4 or 8 are that share their bytes.
+/// Position in a byte of the bits of group `group`, where `sharing` groups (2, 4 or 8) share each byte.
 #[inline(always)]
-fn shift(run: usize, sharing: u32) -> u32 {
-    let place = u32::try_from(run).unwrap_or(0) % sharing;
-    place * (8 / sharing)
+fn shift(group: usize, sharing: usize) -> u32 {
+    bits(group % sharing * (8 / sharing))
 }
 
-/// Byte `index` of the four in each i32.
+/// A count of bits. It comes from an index within a block, so the check is compiled away.
+#[inline(always)]
+fn bits(count: usize) -> u32 {
+    u32::try_from(count).expect("less than the bits of a word")
+}
+
+/// Bits `shift` and up, masked by `mask`, of byte `index` of the four in each i32.
 #[inline(always)]
 fn byte<S: Simd>(s: S, words: &[S::W], index: usize, shift: u32, mask: u32) -> S::W {
-    let place = u32::try_from(index % 4).unwrap_or(0);
-    s.word_field16(words[index / 4], 8 * place + shift, mask)
+    s.word_field16(words[index / 4], bits(8 * (index % 4)) + shift, mask)
 }
 
 pub struct Q2K;
@@ -24,19 +28,19 @@ pub struct Q2K;
 impl Format<84, 8> for Q2K {
     type Operation = ShiftedByHalves;
     const SHARING: usize = 4;
-    /// Scale, offset, and a byte for each half of a run.
+    /// Scale, offset, and a byte for each half of a group.
     type Header<S: Simd> = (S::G, S::G, [S::W; 4]);
     type Bits<S: Simd> = [S::W; 8];
 
     #[inline(always)]
-    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
+    fn header<S: Simd>(s: S, rows: RowPanel<'_>, at: usize) -> Self::Header<S> {
         let [scale, minimum] = two_halves(s, s.words(rows, at + 80));
         (scale, s.mul16(minimum, s.splat16(-1.0)), s.quads(rows, at))
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, (scale, offset, bytes): &Self::Header<S>, run: usize) -> Factors<S> {
-        let [first, second] = [2 * run, 2 * run + 1];
+    fn factors<S: Simd>(s: S, (scale, offset, bytes): &Self::Header<S>, group: usize) -> Factors<S> {
+        let [first, second] = [2 * group, 2 * group + 1];
         Factors {
             scale: *scale,
             parts: [byte(s, bytes, first, 0, 15), byte(s, bytes, second, 0, 15)],
@@ -46,13 +50,13 @@ impl Format<84, 8> for Q2K {
     }
 
     #[inline(always)]
-    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+    fn bits<S: Simd>(s: S, rows: RowPanel<'_>, at: usize, nth: usize) -> Self::Bits<S> {
         bytes(s, rows, at + 16 + 32 * nth)
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, bits: &Self::Bits<S>, run: usize) -> [S::W; 8] {
-        plane(s, *bits, shift(run, 4), 3)
+    fn codes<S: Simd>(s: S, bits: &Self::Bits<S>, group: usize) -> [S::W; 8] {
+        plane(s, *bits, shift(group, 4), 3)
     }
 }
 
@@ -63,32 +67,32 @@ impl Format<110, 8> for Q3K {
     const SHARING: usize = 4;
     /// Scale; low bits of the parts; high bits.
     type Header<S: Simd> = (S::G, [S::W; 2], S::W);
-    /// Two bits of each code; one of each code of all eight runs.
+    /// Two bits of each code; one of each code of all eight groups.
     type Bits<S: Simd> = ([S::W; 8], [S::W; 8]);
 
     #[inline(always)]
-    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
+    fn header<S: Simd>(s: S, rows: RowPanel<'_>, at: usize) -> Self::Header<S> {
         let low = [s.words(rows, at + 96), s.words(rows, at + 100)];
-        let scale = s.halves16(s.word_field16(s.words(rows, at + 106), 16, 0xffff));
+        let scale = s.low_f16_to_f32_16(s.word_field16(s.words(rows, at + 106), 16, 0xffff));
         (scale, low, s.words(rows, at + 104))
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, (scale, low, high): &Self::Header<S>, run: usize) -> Factors<S> {
+    fn factors<S: Simd>(s: S, (scale, low, high): &Self::Header<S>, group: usize) -> Factors<S> {
         Factors {
-            parts: [q3_part(s, low, *high, 2 * run), q3_part(s, low, *high, 2 * run + 1)],
+            parts: [q3_part(s, low, *high, 2 * group), q3_part(s, low, *high, 2 * group + 1)],
             ..Factors::plain(s, *scale)
         }
     }
 
     #[inline(always)]
-    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+    fn bits<S: Simd>(s: S, rows: RowPanel<'_>, at: usize, nth: usize) -> Self::Bits<S> {
         (bytes(s, rows, at + 32 + 32 * nth), bytes(s, rows, at))
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, (low, high): &Self::Bits<S>, run: usize) -> [S::W; 8] {
-        joined(s, plane(s, *low, shift(run, 4), 3), plane(s, *high, shift(run, 8), 1), 2)
+    fn codes<S: Simd>(s: S, (low, high): &Self::Bits<S>, group: usize) -> [S::W; 8] {
+        joined(s, plane(s, *low, shift(group, 4), 3), plane(s, *high, shift(group, 8), 1), 2)
     }
 }
 
@@ -109,23 +113,23 @@ impl Format<144, 8> for Q4K {
     type Bits<S: Simd> = [S::W; 8];
 
     #[inline(always)]
-    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Packed<S> {
+    fn header<S: Simd>(s: S, rows: RowPanel<'_>, at: usize) -> Packed<S> {
         Packed::of(s, rows, at)
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, header: &Packed<S>, run: usize) -> Factors<S> {
-        header.factors(s, run)
+    fn factors<S: Simd>(s: S, header: &Packed<S>, group: usize) -> Factors<S> {
+        header.factors(s, group)
     }
 
     #[inline(always)]
-    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+    fn bits<S: Simd>(s: S, rows: RowPanel<'_>, at: usize, nth: usize) -> Self::Bits<S> {
         bytes(s, rows, at + 16 + 32 * nth)
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, bits: &Self::Bits<S>, run: usize) -> [S::W; 8] {
-        plane(s, *bits, shift(run, 2), 15)
+    fn codes<S: Simd>(s: S, bits: &Self::Bits<S>, group: usize) -> [S::W; 8] {
+        plane(s, *bits, shift(group, 2), 15)
     }
 }
 
@@ -135,47 +139,47 @@ impl Format<176, 8> for Q5K {
     type Operation = Shifted;
     const SHARING: usize = 2;
     type Header<S: Simd> = Packed<S>;
-    /// Four bits of each code; one of each code of all eight runs.
+    /// Four bits of each code; one of each code of all eight groups.
     type Bits<S: Simd> = ([S::W; 8], [S::W; 8]);
 
     #[inline(always)]
-    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Packed<S> {
+    fn header<S: Simd>(s: S, rows: RowPanel<'_>, at: usize) -> Packed<S> {
         Packed::of(s, rows, at)
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, header: &Packed<S>, run: usize) -> Factors<S> {
-        header.factors(s, run)
+    fn factors<S: Simd>(s: S, header: &Packed<S>, group: usize) -> Factors<S> {
+        header.factors(s, group)
     }
 
     #[inline(always)]
-    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+    fn bits<S: Simd>(s: S, rows: RowPanel<'_>, at: usize, nth: usize) -> Self::Bits<S> {
         (bytes(s, rows, at + 48 + 32 * nth), bytes(s, rows, at + 16))
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, (low, high): &Self::Bits<S>, run: usize) -> [S::W; 8] {
-        joined(s, plane(s, *low, shift(run, 2), 15), plane(s, *high, shift(run, 8), 1), 4)
+    fn codes<S: Simd>(s: S, (low, high): &Self::Bits<S>, group: usize) -> [S::W; 8] {
+        joined(s, plane(s, *low, shift(group, 2), 15), plane(s, *high, shift(group, 8), 1), 4)
     }
 }
 
-/// The header of `Q4_K` and `Q5_K`: a scale and a minimum, and for each run an integer of 6 bits on each.
+/// The header of `Q4_K` and `Q5_K`: a scale and a minimum, and for each group an integer of 6 bits on each.
 #[derive(Clone, Copy)]
 pub struct Packed<S: Simd> {
     scale: S::G,
     offset: S::G,
-    /// Of four runs, of the other four.
+    /// Of groups 0 to 3, and of groups 4 to 7: one byte each.
     scales: [S::W; 2],
     minimums: [S::W; 2],
 }
 
 impl<S: Simd> Packed<S> {
-    /// The first 16 bytes: two f16, then three words with the integers of four runs in their bytes, or parts of them.
+    /// The first 16 bytes: two f16, then three words with the integers of four groups in their bytes, or parts of them.
     #[inline(always)]
-    fn of(s: S, rows: Rows16<'_>, at: usize) -> Self {
+    fn of(s: S, rows: RowPanel<'_>, at: usize) -> Self {
         let [floats, first, second, third] = s.quads(rows, at);
         let [scale, minimum] = two_halves(s, floats);
-        // The low four bits of the other runs are in the third word, the high two on top of the first runs' six.
+        // The low four bits of the other groups are in the third word, the high two on top of the first groups' six.
         let (low, high) = (s.field16(third, 0, 15), s.field16(third, 4, 15));
         Packed {
             scale,
@@ -185,11 +189,11 @@ impl<S: Simd> Packed<S> {
         }
     }
 
-    /// The factors of run `run`. The products of 11 and 6 bits are exact.
+    /// The factors of group `group`. The products of 11 and 6 bits are exact.
     #[inline(always)]
-    fn factors(&self, s: S, run: usize) -> Factors<S> {
-        let scale = s.floats16(byte(s, &self.scales, run, 0, 255));
-        let minimum = s.floats16(byte(s, &self.minimums, run, 0, 255));
+    fn factors(&self, s: S, group: usize) -> Factors<S> {
+        let scale = s.floats16(byte(s, &self.scales, group, 0, 255));
+        let minimum = s.floats16(byte(s, &self.minimums, group, 0, 255));
         Factors::with_offset(s, s.mul16(self.scale, scale), s.mul16(self.offset, minimum))
     }
 }
@@ -199,21 +203,21 @@ pub struct Q6K;
 impl Format<210, 8> for Q6K {
     type Operation = ByHalves<32>;
     const SHARING: usize = 2;
-    /// Scale, and an integer factor for each half of a run.
+    /// Scale, and an integer factor for each half of a group.
     type Header<S: Simd> = (S::G, [S::W; 4]);
-    /// Four bits of each code; two of each code of four runs.
+    /// Four bits of each code; two of each code of four groups.
     type Bits<S: Simd> = ([S::W; 8], [S::W; 8]);
 
     #[inline(always)]
-    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
-        let scale = s.halves16(s.word_field16(s.words(rows, at + 206), 16, 0xffff));
+    fn header<S: Simd>(s: S, rows: RowPanel<'_>, at: usize) -> Self::Header<S> {
+        let scale = s.low_f16_to_f32_16(s.word_field16(s.words(rows, at + 206), 16, 0xffff));
         (scale, s.quads(rows, at + 192))
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, (scale, bytes): &Self::Header<S>, run: usize) -> Factors<S> {
-        let index = if run.is_multiple_of(2) { 0 } else { 2 };
-        let word = bytes[run / 2];
+    fn factors<S: Simd>(s: S, (scale, bytes): &Self::Header<S>, group: usize) -> Factors<S> {
+        let index = if group.is_multiple_of(2) { 0 } else { 2 };
+        let word = bytes[group / 2];
         Factors {
             parts: [s.signed_byte16(word, index), s.signed_byte16(word, index + 1)],
             ..Factors::plain(s, *scale)
@@ -221,20 +225,20 @@ impl Format<210, 8> for Q6K {
     }
 
     #[inline(always)]
-    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+    fn bits<S: Simd>(s: S, rows: RowPanel<'_>, at: usize, nth: usize) -> Self::Bits<S> {
         (bytes(s, rows, at + 32 * nth), bytes(s, rows, at + 128 + 32 * (nth / 2)))
     }
 
-    /// Of four runs, the first and the third share their low bits, and so do the other two.
+    /// Of four groups, the first and the third share their low bits, and so do the other two.
     #[inline(always)]
-    fn run(nth: usize, i: usize) -> usize {
+    fn group(nth: usize, i: usize) -> usize {
         4 * (nth / 2) + nth % 2 + 2 * i
     }
 
     #[inline(always)]
-    fn codes<S: Simd>(s: S, (low, high): &Self::Bits<S>, run: usize) -> [S::W; 8] {
-        let run = run % 4;
-        joined(s, plane(s, *low, shift(run / 2, 2), 15), plane(s, *high, shift(run, 4), 3), 4)
+    fn codes<S: Simd>(s: S, (low, high): &Self::Bits<S>, group: usize) -> [S::W; 8] {
+        let group = group % 4;
+        joined(s, plane(s, *low, shift(group / 2, 2), 15), plane(s, *high, shift(group, 4), 3), 4)
     }
 }
 
@@ -243,25 +247,25 @@ pub struct Iq4Xs;
 impl Format<136, 8> for Iq4Xs {
     type Operation = Signed;
     const SHARING: usize = 1;
-    /// Scale; for each run, two high bits of its integer in the upper half of a word and four low bits in the next.
+    /// Scale; for each group, two high bits of its integer in the upper half of a word and four low bits in the next.
     type Header<S: Simd> = (S::G, [S::W; 2]);
     type Bits<S: Simd> = [S::W; 8];
 
     #[inline(always)]
-    fn header<S: Simd>(s: S, rows: Rows16<'_>, at: usize) -> Self::Header<S> {
+    fn header<S: Simd>(s: S, rows: RowPanel<'_>, at: usize) -> Self::Header<S> {
         (half(s, rows, at), [s.words(rows, at), s.words(rows, at + 4)])
     }
 
     #[inline(always)]
-    fn factors<S: Simd>(s: S, (scale, [high, low]): &Self::Header<S>, run: usize) -> Factors<S> {
-        let run = u32::try_from(run).unwrap_or(0);
-        let (high, low) = (s.word_field16(*high, 16 + 2 * run, 3), s.word_field16(*low, 4 * run, 15));
+    fn factors<S: Simd>(s: S, (scale, [high, low]): &Self::Header<S>, group: usize) -> Factors<S> {
+        let (high, low) =
+            (s.word_field16(*high, bits(16 + 2 * group), 3), s.word_field16(*low, bits(4 * group), 15));
         let integer = s.add_ints16(s.or_shifted16(low, high, 4), s.splat_int16(-32));
         Factors::plain(s, s.mul16(*scale, s.floats16(integer)))
     }
 
     #[inline(always)]
-    fn bits<S: Simd>(s: S, rows: Rows16<'_>, at: usize, nth: usize) -> Self::Bits<S> {
+    fn bits<S: Simd>(s: S, rows: RowPanel<'_>, at: usize, nth: usize) -> Self::Bits<S> {
         levels(s, nibbles(s, rows, at + 8 + 16 * nth), &LEVELS)
     }
 

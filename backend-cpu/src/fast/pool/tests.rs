@@ -92,10 +92,10 @@ fn within_a_minute(test: impl FnOnce() + Send + 'static) {
         test();
         let _ = done.send(());
     });
-    finished.recv_timeout(Duration::from_mins(1)).expect("the pool hangs, or the test panicked");
+    finished.recv_timeout(Duration::from_secs(60)).expect("the pool hangs, or the test panicked");
 }
 
-/// Runs a job that `worker` panics in with `payload`, on every thread but the caller's.
+/// Runs a job in which every worker panics with `payload`, and returns what the caller caught.
 fn panic_in_workers<P: Send + 'static>(pool: &Pool, payload: impl Fn() -> P + Sync) -> Payload {
     let arrived = AtomicUsize::new(0);
     let workers = pool.count() - 1;

@@ -1,21 +1,22 @@
 //! The vector operations by AVX2, FMA and F16C. Sixteen lanes are two vectors.
 //!
-//! An [`Avx2`] can be had only from [`Avx2::detect`], and every method takes one: whoever calls it has the instructions.
+//! Only [`Avx2::detect`] makes an [`Avx2`], and every method takes one: so a caller has checked for the instructions.
 #![expect(unsafe_code, reason = "calls of functions that need the instructions, which the token proves")]
 
 #[allow(clippy::wildcard_imports, reason = "the intrinsics have a namespace of their own, `_mm`")]
 use std::arch::x86_64::*;
 
-use super::row_panel::Columns;
+use super::row_panel::{Columns, RowPanel};
+use super::vector::{Kernel, Simd};
+use super::wide::Wide;
 use super::x86::{eight_lanes, operations};
-use super::{Kernel, Rows16, Simd, Wide};
 
 /// Proof that the machine has AVX2, FMA and F16C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Avx2(());
 
 impl Avx2 {
-    /// The proof, where there is one.
+    /// The proof, if the machine has them.
     pub fn detect() -> Option<Self> {
         let found = is_x86_feature_detected!("avx2")
             && is_x86_feature_detected!("fma")
@@ -99,7 +100,7 @@ fn low_halves(x: __m256i) -> __m256 {
     _mm256_cvtph_ps(_mm256_castsi256_si128(packed))
 }
 
-/// A count of bits, as shifts take it.
+/// A shift count, in the register form of the shift instructions.
 #[inline]
 #[target_feature(enable = "avx2")]
 fn count(shift: u32) -> __m128i {
@@ -110,16 +111,16 @@ impl Wide for Avx2 {
     type G = [__m256; 2];
     type W = Two;
 
-    const SPACIOUS: bool = false;
+    const MANY_REGISTERS: bool = false;
     const BIAS: i32 = 0;
 
     operations! { "avx2,fma,f16c";
-        fn quads(self, rows: Rows16<'_>, at: usize) -> [Two; 4] {
+        fn quads(self, rows: RowPanel<'_>, at: usize) -> [Two; 4] {
             let columns = rows.columns::<16>(at);
             let (low, high) = (quads_of_eight(columns, 0), quads_of_eight(columns, 8));
             [[low[0], high[0]], [low[1], high[1]], [low[2], high[2]], [low[3], high[3]]]
         }
-        fn words(self, rows: Rows16<'_>, at: usize) -> Two {
+        fn words(self, rows: RowPanel<'_>, at: usize) -> Two {
             let columns = rows.columns::<4>(at);
             [words_of_eight(columns, 0), words_of_eight(columns, 8)]
         }
@@ -157,7 +158,7 @@ impl Wide for Avx2 {
             ]
         }
         fn bits16(self, x: Two, quad: u32, value: u8) -> Two { [bits(x[0], quad, value), bits(x[1], quad, value)] }
-        fn look_up16(self, table: &[i8; 16], x: Two) -> Two {
+        fn table_lookup16(self, table: &[i8; 16], x: Two) -> Two {
             let table = _mm256_broadcastsi128_si256(bytemuck::must_cast(*table));
             [_mm256_shuffle_epi8(table, x[0]), _mm256_shuffle_epi8(table, x[1])]
         }
@@ -184,7 +185,7 @@ impl Wide for Avx2 {
             [_mm256_mullo_epi32(a[0], b[0]), _mm256_mullo_epi32(a[1], b[1])]
         }
         fn floats16(self, x: Two) -> [__m256; 2] { [_mm256_cvtepi32_ps(x[0]), _mm256_cvtepi32_ps(x[1])] }
-        fn halves16(self, x: Two) -> [__m256; 2] { [low_halves(x[0]), low_halves(x[1])] }
+        fn low_f16_to_f32_16(self, x: Two) -> [__m256; 2] { [low_halves(x[0]), low_halves(x[1])] }
         fn splat16(self, x: f32) -> [__m256; 2] { [_mm256_set1_ps(x); 2] }
         fn load16(self, x: &[f32; 16]) -> [__m256; 2] { bytemuck::must_cast(*x) }
         fn array16(self, x: [__m256; 2]) -> [f32; 16] { bytemuck::must_cast(x) }

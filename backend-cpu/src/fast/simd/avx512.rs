@@ -1,21 +1,22 @@
 //! The vector operations by AVX-512 with VNNI: eight lanes as AVX2 has them, with twice the registers; sixteen lanes as one vector.
 //!
-//! An [`Avx512`] can be had only from [`Avx512::detect`], and every method takes one: whoever calls it has the instructions.
+//! Only [`Avx512::detect`] makes an [`Avx512`], and every method takes one: so a caller has checked for the instructions.
 #![expect(unsafe_code, reason = "calls of functions that need the instructions, which the token proves")]
 
 #[allow(clippy::wildcard_imports, reason = "the intrinsics have a namespace of their own, `_mm`")]
 use std::arch::x86_64::*;
 
-use super::row_panel::Columns;
+use super::row_panel::{Columns, RowPanel};
+use super::vector::{Kernel, Simd};
+use super::wide::Wide;
 use super::x86::{eight_lanes, operations};
-use super::{Kernel, Rows16, Simd, Wide};
 
 /// Proof that the machine has AVX-512 (F, BW, DQ, VL, VNNI), AVX2, FMA and F16C.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Avx512(());
 
 impl Avx512 {
-    /// The proof, where there is one.
+    /// The proof, if the machine has them.
     pub fn detect() -> Option<Self> {
         let found = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
@@ -49,7 +50,7 @@ fn word(columns: Columns<'_, 4>, r: usize) -> i32 {
     i32::from_le_bytes(*columns.row(r))
 }
 
-/// A count of bits, as shifts take it.
+/// A shift count, in the register form of the shift instructions.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn count(shift: u32) -> __m128i {
@@ -60,11 +61,11 @@ impl Wide for Avx512 {
     type G = __m512;
     type W = __m512i;
 
-    const SPACIOUS: bool = true;
+    const MANY_REGISTERS: bool = true;
     const BIAS: i32 = 128;
 
     operations! { "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c";
-        fn quads(self, rows: Rows16<'_>, at: usize) -> [__m512i; 4] {
+        fn quads(self, rows: RowPanel<'_>, at: usize) -> [__m512i; 4] {
             let columns = rows.columns::<16>(at);
             let (a, b, c, d) = (four(columns, 0), four(columns, 1), four(columns, 2), four(columns, 3));
             let (ab, cd) = (_mm512_unpacklo_epi32(a, b), _mm512_unpacklo_epi32(c, d));
@@ -76,7 +77,7 @@ impl Wide for Avx512 {
                 _mm512_unpackhi_epi64(ab_high, cd_high),
             ]
         }
-        fn words(self, rows: Rows16<'_>, at: usize) -> __m512i {
+        fn words(self, rows: RowPanel<'_>, at: usize) -> __m512i {
             let columns = rows.columns::<4>(at);
             _mm512_setr_epi32(
                 word(columns, 0), word(columns, 1), word(columns, 2), word(columns, 3),
@@ -111,7 +112,7 @@ impl Wide for Avx512 {
             let set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(x, which), one);
             _mm512_maskz_mov_epi8(set, _mm512_set1_epi8(value.cast_signed()))
         }
-        fn look_up16(self, table: &[i8; 16], x: __m512i) -> __m512i {
+        fn table_lookup16(self, table: &[i8; 16], x: __m512i) -> __m512i {
             _mm512_shuffle_epi8(_mm512_broadcast_i32x4(bytemuck::must_cast(*table)), x)
         }
         fn biased16(self, x: __m512i) -> __m512i { _mm512_xor_si512(x, _mm512_set1_epi8(i8::MIN)) }
@@ -124,7 +125,7 @@ impl Wide for Avx512 {
         fn add_ints16(self, a: __m512i, b: __m512i) -> __m512i { _mm512_add_epi32(a, b) }
         fn mul_ints16(self, a: __m512i, b: __m512i) -> __m512i { _mm512_mullo_epi32(a, b) }
         fn floats16(self, x: __m512i) -> __m512 { _mm512_cvtepi32_ps(x) }
-        fn halves16(self, x: __m512i) -> __m512 { _mm512_cvtph_ps(_mm512_cvtepi32_epi16(x)) }
+        fn low_f16_to_f32_16(self, x: __m512i) -> __m512 { _mm512_cvtph_ps(_mm512_cvtepi32_epi16(x)) }
         fn splat16(self, x: f32) -> __m512 { _mm512_set1_ps(x) }
         fn load16(self, x: &[f32; 16]) -> __m512 { bytemuck::must_cast(*x) }
         fn array16(self, x: __m512) -> [f32; 16] { bytemuck::must_cast(x) }

@@ -1,7 +1,7 @@
-//! The vector operations by plain Rust.
+//! The operations on eight lanes in plain Rust.
 
 use super::super::float16::{narrow, widen, widen_bf16};
-use super::{Kernel, Simd};
+use super::vector::{Kernel, Simd};
 
 /// Needs nothing of the machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,15 +41,15 @@ impl Simd for Portable {
         bytemuck::must_cast(*x)
     }
 
-    fn halves(self, x: [u16; 8]) -> [f32; 8] {
+    fn f16_to_f32(self, x: [u16; 8]) -> [f32; 8] {
         x.map(widen)
     }
 
-    fn brain_halves(self, x: [u16; 8]) -> [f32; 8] {
+    fn bf16_to_f32(self, x: [u16; 8]) -> [f32; 8] {
         x.map(widen_bf16)
     }
 
-    fn to_halves(self, x: [f32; 8]) -> [u16; 8] {
+    fn f32_to_f16(self, x: [f32; 8]) -> [u16; 8] {
         x.map(narrow)
     }
 
@@ -107,16 +107,16 @@ impl Simd for Portable {
         ints(x).map(|x| x as f32)
     }
 
-    fn peak(self, x: [f32; 8]) -> f32 {
+    fn reduce_max(self, x: [f32; 8]) -> f32 {
         x.into_iter().fold(f32::NEG_INFINITY, f32::max)
     }
 
-    fn total(self, x: [f32; 8]) -> f32 {
+    fn reduce_add(self, x: [f32; 8]) -> f32 {
         ((x[0] + x[2]) + (x[1] + x[3])) + ((x[4] + x[6]) + (x[5] + x[7]))
     }
 
-    fn totals(self, x: [[f32; 8]; 8]) -> [f32; 8] {
-        x.map(|x| self.total(x))
+    fn reduce_add_rows(self, x: [[f32; 8]; 8]) -> [f32; 8] {
+        x.map(|x| self.reduce_add(x))
     }
 
     fn bytes(self, x: &[u8; 32]) -> Bytes {

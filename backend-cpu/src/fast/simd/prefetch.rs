@@ -1,10 +1,10 @@
-//! Memory that is asked for before it is needed.
+//! The prefetch instruction.
 #![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "a hint to the processor is an intrinsic"))]
 
-/// Bytes of a line of memory.
-pub const LINE: usize = 64;
+/// Bytes of a cache line.
+pub const CACHE_LINE: usize = 64;
 
-/// Says that the line of memory at `address` may be read soon: it is brought near, to the second cache. It need not be there.
+/// Prefetches the cache line at `address` to L2. Any address is allowed, mapped or not.
 #[inline(always)]
 #[cfg_attr(not(target_arch = "x86_64"), expect(unused_variables, reason = "no such hint is known here"))]
 pub fn prefetch(address: usize) {

@@ -1,31 +1,32 @@
-//! Sixteen rows of bytes at even distances: the weights of sixteen neighbouring outputs, as they lie in memory.
-#![expect(unsafe_code, reason = "one check of bounds serves all sixteen rows")]
+//! Panels of sixteen rows at a constant stride: the weights of sixteen neighbouring outputs, as they lie in memory.
+#![expect(unsafe_code, reason = "one bounds check serves all sixteen rows")]
 
 use std::marker::PhantomData;
 
-/// How many rows.
-const ROWS: usize = 16;
+/// Rows of a panel: one for each lane of a [`Wide`](super::wide::Wide) vector.
+pub const PANEL_ROWS: usize = 16;
 
-/// Sixteen rows of equal length, the same number of bytes from one to the next.
+/// [`PANEL_ROWS`] rows of equal length at a constant stride.
 #[derive(Clone, Copy)]
-pub struct Rows16<'a> {
-    /// From the first byte of the first row to the last byte of the last: `15·step + len` bytes.
+pub struct RowPanel<'a> {
+    /// From the first byte of the first row to the last byte of the last: `15·stride + len` bytes.
     bytes: &'a [u8],
-    steps: Steps,
+    strides: Strides,
     len: usize,
 }
 
-/// Distances between rows. An address is one of two places, a distance times 1, 2, 4 or 8, and a constant: what an instruction can add up.
+/// Odd multiples of the stride. With them every row is one of two base addresses plus a register times 1, 2, 4 or 8 plus a constant: an
+/// addressing mode of x86, so no load needs an address computed first.
 #[derive(Clone, Copy)]
-struct Steps {
+struct Strides {
     one: usize,
     three: usize,
     five: usize,
     seven: usize,
 }
 
-impl Steps {
-    /// From the first row to row `r`, below 8.
+impl Strides {
+    /// Bytes from the first row to row `r`, below 8.
     #[inline(always)]
     const fn to(self, r: usize) -> usize {
         match r {
@@ -41,13 +42,13 @@ impl Steps {
     }
 }
 
-impl<'a> Rows16<'a> {
-    /// The rows of `len` bytes that begin every `step` bytes in `bytes`. `None` where there are fewer than sixteen.
+impl<'a> RowPanel<'a> {
+    /// The rows of `len` bytes that begin every `stride` bytes in `bytes`. `None` if there are fewer than [`PANEL_ROWS`].
     #[inline(never)]
-    pub fn new(bytes: &'a [u8], step: usize, len: usize) -> Option<Self> {
-        let bytes = bytes.get(..step.checked_mul(ROWS - 1)?.checked_add(len)?)?;
-        let steps = Steps { one: step, three: 3 * step, five: 5 * step, seven: 7 * step };
-        Some(Rows16 { bytes, steps, len })
+    pub fn new(bytes: &'a [u8], stride: usize, len: usize) -> Option<Self> {
+        let bytes = bytes.get(..stride.checked_mul(PANEL_ROWS - 1)?.checked_add(len)?)?;
+        let strides = Strides { one: stride, three: 3 * stride, five: 5 * stride, seven: 7 * stride };
+        Some(RowPanel { bytes, strides, len })
     }
 
     /// Bytes of a row.
@@ -55,7 +56,7 @@ impl<'a> Rows16<'a> {
         self.len
     }
 
-    /// All bytes, those between the rows too.
+    /// All bytes, padding between the rows included.
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -64,19 +65,19 @@ impl<'a> Rows16<'a> {
     ///
     /// # Panics
     ///
-    /// Where a row does not have them.
+    /// If a row does not have them.
     #[inline(always)]
     pub fn columns<const N: usize>(&self, at: usize) -> Columns<'a, N> {
         if N > self.len || at > self.len - N {
             past_the_end(N, at, self.len);
         }
         let first = self.bytes.as_ptr().wrapping_add(at);
-        let halves = [first, first.wrapping_add(8 * self.steps.one)];
-        Columns { halves, steps: self.steps, of: PhantomData }
+        let halves = [first, first.wrapping_add(8 * self.strides.one)];
+        Columns { halves, strides: self.strides, of: PhantomData }
     }
 }
 
-/// Apart, so that the rows need not be in memory to be shown.
+/// Out of line, with its operands by value, so that the panel can stay in registers.
 #[cold]
 #[inline(never)]
 fn past_the_end(bytes: usize, at: usize, len: usize) -> ! {
@@ -86,9 +87,9 @@ fn past_the_end(bytes: usize, at: usize, len: usize) -> ! {
 /// The same `N` bytes of sixteen rows.
 #[derive(Clone, Copy)]
 pub struct Columns<'a, const N: usize> {
-    /// Those of the first row and those of row 8; those of row `r` are `r` steps after the first. All sixteen lie in what is borrowed.
+    /// Addresses of the bytes in row 0 and in row 8. Those of row `r` are `r` strides after those of row 0. All lie in the borrowed bytes.
     halves: [*const u8; 2],
-    steps: Steps,
+    strides: Strides,
     of: PhantomData<&'a [u8]>,
 }
 
@@ -97,13 +98,13 @@ impl<'a, const N: usize> Columns<'a, N> {
     ///
     /// # Panics
     ///
-    /// From sixteen on.
+    /// If `r` is [`PANEL_ROWS`] or more.
     #[inline(always)]
     pub fn row(&self, r: usize) -> &'a [u8; N] {
-        assert!(r < ROWS, "row {r} of {ROWS}");
-        let bytes = self.halves[r / 8].wrapping_add(self.steps.to(r % 8)).cast::<[u8; N]>();
-        // SAFETY: `Rows16::columns` has seen that `at + N <= len`, and what is borrowed has `15·step + len` bytes; so the N bytes
-        // from `at + r·step` on are within it for r < 16, borrowed for 'a, and bytes have no alignment.
+        assert!(r < PANEL_ROWS, "row {r} of {PANEL_ROWS}");
+        let bytes = self.halves[r / 8].wrapping_add(self.strides.to(r % 8)).cast::<[u8; N]>();
+        // SAFETY: `RowPanel::columns` has checked that `at + N <= len`, and the borrowed slice has `15·stride + len` bytes. So the N
+        // bytes from `at + r·stride` on are within it for r < 16. They are borrowed for 'a, and bytes need no alignment.
         unsafe { &*bytes }
     }
 }
@@ -115,17 +116,17 @@ mod tests {
     #[test]
     fn rows_end_where_the_bytes_do() {
         let bytes: Vec<u8> = (0..=255).collect();
-        let rows = Rows16::new(&bytes[..15 * 10 + 7], 10, 7).unwrap();
+        let rows = RowPanel::new(&bytes[..15 * 10 + 7], 10, 7).unwrap();
         assert_eq!(rows.columns::<4>(3).row(15), &[153, 154, 155, 156]);
         assert_eq!(rows.columns::<7>(0).row(1), &[10, 11, 12, 13, 14, 15, 16]);
-        assert!(Rows16::new(&bytes[..15 * 10 + 6], 10, 7).is_none());
-        assert!(Rows16::new(&bytes, usize::MAX, 7).is_none());
+        assert!(RowPanel::new(&bytes[..15 * 10 + 6], 10, 7).is_none());
+        assert!(RowPanel::new(&bytes, usize::MAX, 7).is_none());
     }
 
     #[test]
     #[should_panic(expected = "4 bytes at 4 of a row of 7")]
     fn columns_past_a_row_are_refused() {
         let bytes = [0; 200];
-        let _ = Rows16::new(&bytes, 10, 7).unwrap().columns::<4>(4);
+        let _ = RowPanel::new(&bytes, 10, 7).unwrap().columns::<4>(4);
     }
 }

@@ -3,8 +3,8 @@
 #[allow(clippy::wildcard_imports, reason = "the intrinsics have a namespace of their own, `_mm`")]
 use std::arch::x86_64::*;
 
-/// Methods, each with a body that is compiled for the instructions of `$features`. The type that they belong to exists only where the
-/// machine has these.
+/// Methods, each with a body that is compiled for the instructions of `$features`. A value of the type that they belong
+/// to exists only if the machine has these.
 macro_rules! operations {
     ($features:tt; $(fn $name:ident(self $(, $argument:ident: $type:ty)*) -> $result:ty $body:block)*) => {
         $(
@@ -40,12 +40,12 @@ macro_rules! eight_lanes {
             fn splat(self, x: f32) -> __m256 { _mm256_set1_ps(x) }
             fn load(self, x: &[f32; 8]) -> __m256 { bytemuck::must_cast(*x) }
             fn load_bytes(self, x: &[u8; 32]) -> __m256 { bytemuck::must_cast(*x) }
-            fn halves(self, x: [u16; 8]) -> __m256 { _mm256_cvtph_ps(bytemuck::must_cast(x)) }
-            fn brain_halves(self, x: [u16; 8]) -> __m256 {
+            fn f16_to_f32(self, x: [u16; 8]) -> __m256 { _mm256_cvtph_ps(bytemuck::must_cast(x)) }
+            fn bf16_to_f32(self, x: [u16; 8]) -> __m256 {
                 let wide = _mm256_cvtepu16_epi32(bytemuck::must_cast(x));
                 _mm256_castsi256_ps(_mm256_slli_epi32::<16>(wide))
             }
-            fn to_halves(self, x: __m256) -> [u16; 8] {
+            fn f32_to_f16(self, x: __m256) -> [u16; 8] {
                 bytemuck::must_cast(_mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(x))
             }
             fn array(self, x: __m256) -> [f32; 8] { bytemuck::must_cast(x) }
@@ -68,17 +68,17 @@ macro_rules! eight_lanes {
             }
             fn nearest(self, x: __m256) -> __m256i { _mm256_cvtps_epi32(x) }
             fn floats(self, x: __m256i) -> __m256 { _mm256_cvtepi32_ps(x) }
-            fn peak(self, x: __m256) -> f32 {
+            fn reduce_max(self, x: __m256) -> f32 {
                 let two = _mm256_max_ps(x, _mm256_permute_ps::<0b00_00_11_10>(x));
                 let one = _mm256_max_ps(two, _mm256_movehdup_ps(two));
                 _mm_cvtss_f32(_mm_max_ss(_mm256_castps256_ps128(one), _mm256_extractf128_ps::<1>(one)))
             }
-            fn total(self, x: __m256) -> f32 {
+            fn reduce_add(self, x: __m256) -> f32 {
                 let two = _mm256_add_ps(x, _mm256_permute_ps::<0b00_00_11_10>(x));
                 let one = _mm256_add_ps(two, _mm256_movehdup_ps(two));
                 _mm_cvtss_f32(_mm_add_ss(_mm256_castps256_ps128(one), _mm256_extractf128_ps::<1>(one)))
             }
-            fn totals(self, x: [__m256; 8]) -> __m256 { $crate::fast::simd::x86::totals(x) }
+            fn reduce_add_rows(self, x: [__m256; 8]) -> __m256 { $crate::fast::simd::x86::reduce_add_rows(x) }
             fn bytes(self, x: &[u8; 32]) -> __m256i { bytemuck::must_cast(*x) }
             fn splat_int(self, x: i32) -> __m256i { _mm256_set1_epi32(x) }
             fn int_array(self, x: __m256i) -> [i32; 8] { bytemuck::must_cast(x) }
@@ -94,7 +94,7 @@ pub(super) use {eight_lanes, operations};
 /// Sums of four vectors by halves of 128 bits: `(0+2)+(1+3)` of each half.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn totals_of_four(a: __m256, b: __m256, c: __m256, d: __m256) -> __m256 {
+fn reduce_add_quad(a: __m256, b: __m256, c: __m256, d: __m256) -> __m256 {
     let ab = _mm256_castps_pd(_mm256_add_ps(_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b)));
     let cd = _mm256_castps_pd(_mm256_add_ps(_mm256_unpacklo_ps(c, d), _mm256_unpackhi_ps(c, d)));
     let (even, odd) = (_mm256_unpacklo_pd(ab, cd), _mm256_unpackhi_pd(ab, cd));
@@ -104,8 +104,8 @@ fn totals_of_four(a: __m256, b: __m256, c: __m256, d: __m256) -> __m256 {
 /// Lane `r` is the sum of `x[r]`.
 #[inline]
 #[target_feature(enable = "avx2")]
-pub fn totals(x: [__m256; 8]) -> __m256 {
-    let (low, high) = (totals_of_four(x[0], x[1], x[2], x[3]), totals_of_four(x[4], x[5], x[6], x[7]));
+pub fn reduce_add_rows(x: [__m256; 8]) -> __m256 {
+    let (low, high) = (reduce_add_quad(x[0], x[1], x[2], x[3]), reduce_add_quad(x[4], x[5], x[6], x[7]));
     _mm256_add_ps(_mm256_permute2f128_ps::<0x20>(low, high), _mm256_permute2f128_ps::<0x31>(low, high))
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use assay_cli::backends::on_backend;
-use backend_cpu::fast::{Activations, Peaks, Threads};
+use backend_cpu::fast::{Activations, Roofline, Threads};
 use conformance::registry::Job;
 use engine::generate::prefill;
 use engine::kv_cache::KvCache;
@@ -60,7 +60,7 @@ impl Bench {
         let job = Measure { args: &self, file: &file, begin };
         let measured = on_backend(&self.model.backend, &self.model.settings(), job)??;
         let host = matches!(self.model.backend.as_str(), "cpu" | "cpu-exact");
-        let peaks = (host && !self.no_peaks).then(|| Peaks::measure(&Threads::new(self.model.threads)));
+        let peaks = (host && !self.no_peaks).then(|| Roofline::measure(&Threads::new(self.model.threads)));
         let size = Size::of(&file);
         print(&table(&self, &measured, &size, peaks));
         if let Some(path) = &self.json {
@@ -217,7 +217,13 @@ impl Size {
 
     /// The share of the machine's limit that `rate` tokens per second make, with the limit's name. Quantised weights are multiplied by
     /// `activations` of 8 bits or by floats.
-    fn share(&self, bound: Bound, rate: f64, activations: Activations, peaks: Peaks) -> (f64, &'static str) {
+    fn share(
+        &self,
+        bound: Bound,
+        rate: f64,
+        activations: Activations,
+        peaks: Roofline,
+    ) -> (f64, &'static str) {
         let seconds = |multiplied: usize, peak: f64| 2.0 * multiplied as f64 / peak;
         match (bound, activations) {
             (Bound::Memory, _) => (rate * self.read as f64 / peaks.read, "of read bandwidth"),
@@ -241,7 +247,7 @@ fn spread(sorted: &[f64]) -> f64 {
     (sorted.last().copied().unwrap_or(0.0) - sorted.first().copied().unwrap_or(0.0)) / 2.0
 }
 
-fn table(args: &Bench, measured: &Measured, size: &Size, peaks: Option<Peaks>) -> String {
+fn table(args: &Bench, measured: &Measured, size: &Size, peaks: Option<Roofline>) -> String {
     let model = args.model.file.model.file_stem().unwrap_or_default().to_string_lossy();
     let Identity { name, device, .. } = &measured.identity;
     let mut text = String::from(
@@ -271,7 +277,7 @@ fn table(args: &Bench, measured: &Measured, size: &Size, peaks: Option<Peaks>) -
     text
 }
 
-fn report(args: &Bench, measured: &Measured, size: &Size, peaks: Option<Peaks>) -> Value {
+fn report(args: &Bench, measured: &Measured, size: &Size, peaks: Option<Roofline>) -> Value {
     let test = |test: &Test| {
         json!({
             "test": test.name,
