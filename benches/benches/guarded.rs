@@ -41,7 +41,7 @@ fn main() {
         let mut group = criterion.benchmark_group("guarded run");
         for (case, record) in &cases {
             for guard in Guard::value_variants() {
-                // Fences are not to be had everywhere.
+                // Fences are not available on every system.
                 let Ok(target) = backends::open("cpu", *guard) else { continue };
                 let run = || target.run(record).expect("the op runs");
                 group.bench_function(BenchmarkId::new(guard.to_string(), case), |b| b.iter(run));
