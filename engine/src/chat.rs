@@ -1,7 +1,7 @@
 //! Chat templates: from a conversation to the text that the model was trained on.
 //!
 //! The template is the file's own (`tokenizer.chat_template`), in the Jinja dialect of Hugging Face: blocks
-//! swallow the line break behind them and the indentation before them, Python's methods work on strings, lists and
+//! remove the line break after them and the indentation before them, Python's methods work on strings, lists and
 //! dictionaries, `break` and `continue` exist, and `raise_exception` lets a template refuse a conversation.
 //! The clock (`strftime_now`) is not available: the same conversation always gives the same text.
 

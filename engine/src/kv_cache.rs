@@ -131,6 +131,8 @@ pub struct KvCache<Buf> {
     layers: Vec<Layer<Buf>>,
     /// `[seqs, slots, kv_heads, head_dim]`.
     layout: Layout,
+    /// Bytes of the keys of a layer, and of its values.
+    bytes: usize,
     /// Tokens of each sequence.
     lengths: Vec<usize>,
 }
@@ -163,7 +165,7 @@ impl<Buf> KvCache<Buf> {
             })
         };
         let layers = (0..model.n_layer).map(layer).collect::<Result<_, DeviceError>>()?;
-        Ok(KvCache { layers, layout, lengths: vec![0; seqs] })
+        Ok(KvCache { layers, layout, bytes, lengths: vec![0; seqs] })
     }
 
     /// Positions of each sequence.
@@ -183,8 +185,7 @@ impl<Buf> KvCache<Buf> {
 
     /// Bytes of all layers.
     pub fn bytes(&self) -> usize {
-        let bytes = self.layout.byte_range().expect("`new` refuses a layout without a size").len();
-        2 * self.layers.len() * bytes
+        2 * self.layers.len() * self.bytes
     }
 
     /// Tokens of sequence `seq`; 0 for one that does not exist.

@@ -39,7 +39,7 @@ pub enum ModelError {
         /// Where in the model.
         site: Site,
         /// Which operand and which numbers.
-        source: OpError,
+        source: Box<OpError>,
     },
     /// The device failed.
     #[error("{site}: {source}")]

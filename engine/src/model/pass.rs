@@ -366,7 +366,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         point: Point,
         op: Op<'o, B::Buffer>,
     ) -> Result<Valid<Op<'o, B::Buffer>>, ModelError> {
-        op.validate().map_err(|source| ModelError::Op { site: self.site(point), source })
+        op.validate().map_err(|source| ModelError::Op { site: self.site(point), source: Box::new(source) })
     }
 
     fn device_error(&self, point: Point, source: DeviceError) -> ModelError {

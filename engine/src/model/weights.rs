@@ -21,7 +21,7 @@ impl<Buf> Weight<Buf> {
     }
 }
 
-/// A matrix `[out, in]`, perhaps with a bias `[out]`.
+/// A matrix `[out, in]` with an optional bias `[out]`.
 #[derive(Debug)]
 pub(super) struct Linear<Buf> {
     pub(super) weight: Weight<Buf>,

@@ -1,7 +1,7 @@
 //! Tokenizers: text to ids and back, by the vocabulary in the model file.
 //!
 //! `tokenizer.ggml.model` decides: `llama` is SentencePiece-style with byte fallback (`sentence_piece`),
-//! `gpt2` byte-level BPE (`bpe`) behind one of the pre-tokenizers in `pre`. Both merge with the same
+//! `gpt2` byte-level BPE (`bpe`) after one of the pre-tokenizers in `pre`. Both merge with the same
 //! heap (`merge`). Special tokens are cut out of the text first (`special`); [`StreamDecoder`] decodes
 //! ids one by one.
 //!

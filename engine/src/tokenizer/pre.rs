@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn smollm_takes_digits_one_by_one() {
         assert_eq!(words("smollm", "in 1999 x"), ["in", " ", "1", "9", "9", "9", " x"]);
-        // The space before a digit ends its piece: the look-ahead sees nothing behind it.
+        // The space before a digit ends its piece: the look-ahead sees nothing after it.
         assert_eq!(words("smollm", "a  1"), ["a", "  ", "1"]);
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::TokenizerError;
 use crate::gguf::Metadata;
 
-/// Tokens accepted at most. Ids are `u32`, and merges add symbols behind the tokens; see `MAX_MERGES` in `bpe`.
+/// Tokens accepted at most. Ids are `u32`, and merges add symbols after the tokens; see `MAX_MERGES` in `bpe`.
 const MAX_TOKENS: usize = 1 << 24;
 
 /// Texts of tokens that end a generation, whatever type the file gives them; as in llama.cpp.
