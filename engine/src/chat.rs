@@ -6,6 +6,7 @@
 //! The clock (`strftime_now`) is not available: the same conversation always gives the same text.
 
 use std::error::Error as _;
+use std::fmt;
 use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
@@ -146,6 +147,11 @@ impl Object for Clock {
         false
     }
 
+    /// Nothing, as for an undefined value.
+    fn render(self: &Arc<Self>, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+
     fn call(self: &Arc<Self>, _: &mut State<'_, '_>, _: &[Value]) -> Result<Value, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, "strftime_now is not available").with_source(ClockCalled))
     }
@@ -243,7 +249,8 @@ mod tests {
             assert_eq!(render(&source, &[]).unwrap(), "26 Jul 2024", "{question}");
         }
         let given = "{{ bos_token is defined }} {{ nothing is undefined }} {{ nothing is defined }}";
-        assert_eq!(render(given, &[]).unwrap(), "true true false");
+        assert_eq!(render(given, &[]).unwrap(), "True True False");
+        assert_eq!(render("[{{ strftime_now }}]", &[]).unwrap(), "[]");
     }
 
     #[test]
