@@ -1,4 +1,4 @@
-//! `copy`: the residual stream, kept aside.
+//! `copy`: a copy of the residual stream.
 
 use assay_benches::elementwise;
 use assay_benches::smollm2::EMBD;

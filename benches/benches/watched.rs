@@ -1,9 +1,9 @@
-//! What the places for taps and records cost while nobody uses them: decoding on the bare backend, which is how `assay run`
-//! and `assay bench` run, and on one that is watched by nobody.
+//! Cost of the unused `Watched` decorator: decoding on the bare backend, as in `assay run` and `assay bench`, and on a watched
+//! one whose watch does nothing.
 //!
-//! The two take turns, token by token, so that whatever else the machine does meets both; criterion would time
-//! one after the other. `ASSAY_MODEL` names a GGUF file; the golden tiny model, whose ops are so small that the
-//! cost shows most, runs anyway.
+//! The two alternate token by token, so that other load on the machine affects both alike; criterion would time
+//! one after the other. The golden tiny model always runs: its ops are so small that the cost shows most. `ASSAY_MODEL`
+//! names a GGUF file to run as well.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -17,16 +17,16 @@ use engine::taps::NoTaps;
 use kernels::decor::{AnyWatch, Watched};
 use kernels::{Backend, DType};
 
-/// Positions of the cache; a run begins anew when they are used up.
+/// Positions of the cache; decoding restarts at position 0 when they are used up.
 const SLOTS: u32 = 128;
 
-/// Time of each side, at most.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time limit of each side.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-/// Tokens of each side, at most.
+/// Limit of tokens of each side.
 const TOKENS: usize = 4000;
 
-/// A model that decodes.
+/// A model that decodes token by token.
 struct Decoding<B: Backend> {
     model: Model<B>,
     cache: KvCache<B::Buffer>,
@@ -63,17 +63,17 @@ fn median(mut times: Vec<Duration>) -> Duration {
 
 fn compare(path: &Path) {
     let gguf = Gguf::open(path).expect("the file opens");
-    let nobody: AnyWatch<'_, Fast> = Box::new(());
+    let no_watch: AnyWatch<'_, Fast> = Box::new(());
     let mut bare = Decoding::new(&gguf, Fast::default());
-    let mut watched = Decoding::new(&gguf, Watched::new(Fast::default(), nobody));
+    let mut watched = Decoding::new(&gguf, Watched::new(Fast::default(), no_watch));
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let begin = Instant::now();
     for _ in 0..SLOTS {
         bare.token();
         watched.token();
     }
-    while a.len() < TOKENS && begin.elapsed() < 2 * PATIENCE {
-        // Each is first as often as the other.
+    while a.len() < TOKENS && begin.elapsed() < 2 * TIME_LIMIT {
+        // Alternate which side goes first.
         if a.len() % 2 == 0 {
             a.push(bare.token());
             b.push(watched.token());
@@ -85,9 +85,7 @@ fn compare(path: &Path) {
     let (tokens, a, b) = (a.len(), median(a), median(b));
     let ratio = b.as_secs_f64() / a.as_secs_f64();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    println!(
-        "watched/{name}: bare {a:?}, watched by nobody {b:?} a token, ratio {ratio:.4} ({tokens} tokens of each)"
-    );
+    println!("watched/{name}: bare {a:?}, watched {b:?} a token, ratio {ratio:.4} ({tokens} tokens of each)");
 }
 
 fn main() {

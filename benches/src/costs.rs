@@ -1,4 +1,4 @@
-//! What an op has to do, whatever the implementation.
+//! The work of an op, independent of its implementation.
 
 use criterion::Throughput;
 use kernels::Record;
@@ -13,9 +13,13 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Each operand of `record` passes once, with `flops` operations.
+    /// Each operand of `record` is read or written once, with `flops` operations.
+    ///
+    /// # Panics
+    ///
+    /// If an operand has no size: a mistake in the bench.
     pub fn pass(record: &Record, flops: usize) -> Self {
-        let bytes = |o: &kernels::RecordOperand| o.layout.byte_range().map_or(0, |range| range.len());
+        let bytes = |o: &kernels::RecordOperand| o.layout.byte_range().expect("an operand with a size").len();
         Cost { bytes: record.operands().iter().map(bytes).sum(), flops }
     }
 

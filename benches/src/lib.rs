@@ -1,8 +1,8 @@
 //! Benches of every op at the sizes of SmolLM2-135M, one file per stem under `benches/`.
 //!
 //! `cargo bench -p assay-benches --bench ops` runs them all, with `-- rope` those of one op, `-- --quick` in less time. A bench is called
-//! `op/backend/case`. Elements per second are floating-point operations per second, bytes per second those that the op
-//! has to move at least: each input once in, each output once out. Only the op itself is timed, not the binding and
+//! `op/backend/case`. Elements per second are floating-point operations per second, bytes per second count the fewest
+//! bytes that the op has to move: each input read once, each output written once. Only the op itself is timed, not the binding and
 //! validation before it.
 #![forbid(unsafe_code)]
 
@@ -19,10 +19,10 @@ use kernels::{Backend, Record, Stem};
 pub use conformance::dense::Dense;
 pub use costs::Cost;
 
-/// Operations up to which the reference is timed as well; it is written to be read, not to be waited for.
+/// Operations up to which the reference is timed as well. It is slow: it is written for clarity.
 const QUICK: usize = 1 << 18;
 
-/// Takes the measurements that the command line asks for.
+/// Runs the benches that the command line selects.
 pub fn run(bench: impl FnOnce(&mut Criterion)) {
     let mut criterion = Criterion::default()
         .sample_size(10)
@@ -33,7 +33,7 @@ pub fn run(bench: impl FnOnce(&mut Criterion)) {
     criterion.final_summary();
 }
 
-/// Times the op `record`, called `case`, on the fast backend, and on the reference where that is quick.
+/// Times the op `record`, called `case`, on the fast backend, and on the reference if that is quick.
 ///
 /// # Panics
 ///
@@ -48,8 +48,8 @@ pub fn op(criterion: &mut Criterion, case: &str, record: &Record, cost: Cost) {
     group.finish();
 }
 
-/// Times the op of `stem` that makes `[rows, columns]` of f32 out of as much from each of `inputs`, for every number of
-/// [rows](smollm2::ROWS). `finish` adds what the op needs besides; `flops` is what an element costs.
+/// Times the op of `stem` from `inputs` to `out`, all f32 `[rows, columns]`, for every number of
+/// [rows](smollm2::ROWS). `finish` adds parameters and other operands; `flops` are the operations per element.
 ///
 /// # Panics
 ///
@@ -70,8 +70,8 @@ pub fn elementwise(
     }
 }
 
-/// Times the op `record` on `backend`: `launch` until its work is done. The buffers are filled once; the op is bound to them
-/// anew each time, off the clock.
+/// Times the op `record` on `backend`: `launch` until its work is done. The buffers are filled once; binding and
+/// validation are not timed.
 ///
 /// # Panics
 ///

@@ -1,24 +1,26 @@
-//! Sizes of SmolLM2-135M.
+//! Sizes of the benches: those of SmolLM2-135M.
+
+use engine::model_sizes::SMOLLM2_135M;
 
 /// Width of the residual stream.
-pub const EMBD: usize = 576;
+pub const EMBD: usize = SMOLLM2_135M.n_embd;
 
-/// Width of the feed-forward layer.
-pub const FF: usize = 1536;
+/// Width inside the feed-forward part.
+pub const FF: usize = SMOLLM2_135M.n_ff;
 
-/// Heads of the queries.
-pub const HEADS: usize = 9;
+/// Query heads.
+pub const HEADS: usize = SMOLLM2_135M.n_head;
 
-/// Heads of the cache.
-pub const KV_HEADS: usize = 3;
+/// Key and value heads.
+pub const KV_HEADS: usize = SMOLLM2_135M.n_kv_head;
 
-/// Width of a head.
-pub const HEAD_DIM: usize = 64;
+/// Elements of a head.
+pub const HEAD_DIM: usize = SMOLLM2_135M.head_dim;
 
-/// Tokens that exist.
-pub const VOCAB: usize = 49152;
+/// Tokens of the vocabulary.
+pub const VOCAB: usize = SMOLLM2_135M.vocab_size;
 
-/// Slots of the caches that benches make, all of them filled.
+/// Slots of a cache, all of them filled.
 pub const CONTEXT: usize = 512;
 
 /// Rows of the activations: one token at a time, and a piece of a prompt.

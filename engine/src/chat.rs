@@ -1,12 +1,17 @@
 //! Chat templates: from a conversation to the text that the model was trained on.
 //!
 //! The template is the file's own (`tokenizer.chat_template`), in the Jinja dialect of Hugging Face: blocks
-//! swallow the line break behind them and the indentation before them, Python's methods work on strings, lists and
+//! remove the line break after them and the indentation before them, Python's methods work on strings, lists and
 //! dictionaries, `break` and `continue` exist, and `raise_exception` lets a template refuse a conversation.
 //! The clock (`strftime_now`) is not available: the same conversation always gives the same text.
 
+use std::error::Error as _;
+use std::fmt;
+use std::sync::Arc;
+
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{Environment, Error, ErrorKind, Value, context};
+use minijinja::value::Object;
+use minijinja::{Environment, Error, ErrorKind, State, Value, context};
 use minijinja_contrib::pycompat::unknown_method_callback;
 
 use crate::gguf::{GgufError, Metadata};
@@ -20,7 +25,7 @@ const NAME: &str = "tokenizer.chat_template";
 /// One turn of a conversation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// `system`, `user` or `assistant`; what a role means is the template's affair.
+    /// `system`, `user` or `assistant`; the template decides what a role means.
     pub role: String,
     /// What was said.
     pub content: String,
@@ -61,6 +66,14 @@ pub enum ChatError {
         /// Why.
         message: String,
     },
+    /// The template calls `strftime_now`.
+    #[error(
+        "chat template, line {line}: strftime_now is not available: a prompt must not depend on the clock"
+    )]
+    Clock {
+        /// Line of the template, from 1.
+        line: usize,
+    },
     /// The tokenizer's BOS or EOS has no text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
@@ -75,14 +88,14 @@ pub struct ChatTemplate {
 }
 
 impl ChatTemplate {
-    /// The file's template, with the texts of the tokenizer's BOS and EOS at hand.
+    /// The file's template, with the texts of the tokenizer's BOS and EOS tokens.
     pub fn from_metadata(meta: &Metadata, tokenizer: &Tokenizer) -> Result<Self, ChatError> {
         let source = meta.opt_str(NAME)?.ok_or(ChatError::NoTemplate)?;
         let text = |id: Option<u32>| id.map_or(Ok(""), |id| tokenizer.text(id));
         Self::new(source, text(tokenizer.bos())?, text(tokenizer.eos())?)
     }
 
-    /// A template from its source. `bos` and `eos` are the texts of these tokens, empty without.
+    /// A template from its source. `bos` and `eos` are the texts of these tokens, empty if there are none.
     pub fn new(source: &str, bos: &str, eos: &str) -> Result<Self, ChatError> {
         let mut env = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
@@ -90,6 +103,9 @@ impl ChatTemplate {
         env.set_fuel(Some(FUEL));
         env.set_unknown_method_callback(unknown_method_callback);
         env.add_function("raise_exception", raise_exception);
+        env.add_global("strftime_now", Value::from_object(Clock));
+        env.add_test("defined", is_defined);
+        env.add_test("undefined", |value: &Value| !is_defined(value));
         env.add_template_owned(NAME, source.to_owned()).map_err(|e| syntax_error(&e))?;
         Ok(Self { env, bos: bos.to_owned(), eos: eos.to_owned() })
     }
@@ -117,11 +133,37 @@ fn raise_exception(message: String) -> Result<Value, Error> {
     Err(Error::new(ErrorKind::InvalidOperation, format!("the template refuses the conversation: {message}")))
 }
 
+/// The function `strftime_now`, which refuses to be called. A template that asks first finds it undefined.
+#[derive(Debug)]
+struct Clock;
+
+/// What a call of [`Clock`] fails with, so that the failure is known by its type.
+#[derive(Debug, thiserror::Error)]
+#[error("a prompt must not depend on the clock")]
+struct ClockCalled;
+
+impl Object for Clock {
+    fn is_true(self: &Arc<Self>) -> bool {
+        false
+    }
+
+    /// Nothing, as for an undefined value.
+    fn render(self: &Arc<Self>, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+
+    fn call(self: &Arc<Self>, _: &mut State<'_, '_>, _: &[Value]) -> Result<Value, Error> {
+        Err(Error::new(ErrorKind::InvalidOperation, "strftime_now is not available").with_source(ClockCalled))
+    }
+}
+
+/// The template's test `is defined`.
+fn is_defined(value: &Value) -> bool {
+    !value.is_undefined() && value.downcast_object_ref::<Clock>().is_none()
+}
+
 fn message_of(error: &Error) -> String {
     match error.detail() {
-        Some(detail) if error.kind() == ErrorKind::UnknownFunction && detail.contains("strftime_now") => {
-            "strftime_now is not available: a prompt must not depend on the clock".to_owned()
-        }
         Some(detail) => format!("{}: {detail}", error.kind()),
         None => error.kind().to_string(),
     }
@@ -132,7 +174,11 @@ fn syntax_error(error: &Error) -> ChatError {
 }
 
 fn render_error(error: &Error) -> ChatError {
-    ChatError::Render { line: error.line().unwrap_or(1), message: message_of(error) }
+    let line = error.line().unwrap_or(1);
+    match error.source() {
+        Some(source) if source.is::<ClockCalled>() => ChatError::Clock { line },
+        _ => ChatError::Render { line, message: message_of(error) },
+    }
 }
 
 #[cfg(test)]
@@ -186,18 +232,25 @@ mod tests {
 
     #[test]
     fn the_clock_is_refused_by_name() {
-        let error = render("{{ strftime_now('%d %b %Y') }}", &[]).unwrap_err().to_string();
+        let error = render("{{ strftime_now('%d %b %Y') }}", &[]).unwrap_err();
+        assert!(matches!(error, ChatError::Clock { line: 1 }), "{error:?}");
         assert_eq!(
-            error,
+            error.to_string(),
             "chat template, line 1: strftime_now is not available: a prompt must not depend on the clock"
         );
     }
 
     #[test]
     fn a_template_that_asks_first_gets_its_fixed_date() {
-        let source =
-            "{% if strftime_now is defined %}{{ strftime_now('%Y') }}{% else %}26 Jul 2024{% endif %}";
-        assert_eq!(render(source, &[]).unwrap(), "26 Jul 2024");
+        for question in ["strftime_now is defined", "strftime_now is not undefined", "strftime_now"] {
+            let source = format!(
+                "{{% if {question} %}}{{{{ strftime_now('%Y') }}}}{{% else %}}26 Jul 2024{{% endif %}}"
+            );
+            assert_eq!(render(&source, &[]).unwrap(), "26 Jul 2024", "{question}");
+        }
+        let given = "{{ bos_token is defined }} {{ nothing is undefined }} {{ nothing is defined }}";
+        assert_eq!(render(given, &[]).unwrap(), "True True False");
+        assert_eq!(render("[{{ strftime_now }}]", &[]).unwrap(), "[]");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The numbers that describe a model, from the file's metadata.
 //!
-//! Values are checked for themselves here (positive, even, in range); whether they agree with the
-//! tensors is the business of [`crate::guard_rail`].
+//! Each value is checked by itself here (positive, even, in range). The guard rail checks that they agree with the
+//! tensors.
 
 use std::fmt;
 
@@ -57,12 +57,12 @@ pub struct RopeConfig {
     pub has_factors: bool,
 }
 
-/// What a model is made of.
+/// The numbers that describe a model.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ModelConfig {
-    /// Family.
+    /// Architecture.
     pub architecture: Architecture,
-    /// Name for people, where the file has one.
+    /// Name for people, if the file has one.
     pub name: Option<String>,
     /// Layers.
     pub n_layer: usize,
@@ -82,28 +82,28 @@ pub struct ModelConfig {
     pub context_length: usize,
     /// Added under the root in each RMSNorm.
     pub rms_eps: f32,
-    /// Positions.
+    /// Rotary position embedding.
     pub rope: RopeConfig,
     /// The file's `attention.sliding_window`; see [`ModelConfig::window`].
     pub sliding_window: Option<usize>,
-    /// The file has no `output.weight`; the embedding serves for the logits too.
+    /// The file has no `output.weight`; the embedding table is used for the logits too.
     pub tied_embeddings: bool,
 }
 
-/// Metadata that describe no model the engine can run.
+/// Metadata of a model that the engine cannot run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
     /// A key is missing or of the wrong type.
     #[error(transparent)]
     Metadata(#[from] GgufError),
-    /// A family the engine does not know.
+    /// An architecture that the engine does not know.
     #[error("key 'general.architecture': '{found}' is not supported, want one of llama, qwen2, qwen3")]
     Architecture {
         /// The value in the file.
         found: String,
     },
-    /// A number that cannot be right.
+    /// A number that is impossible.
     #[error("key '{key}': {found} {problem}")]
     Value {
         /// The key.
@@ -120,7 +120,7 @@ pub enum ConfigError {
         key: String,
         /// The value in the file.
         found: String,
-        /// What would do.
+        /// The accepted values.
         want: &'static str,
     },
 }
@@ -147,7 +147,7 @@ impl ModelConfig {
             ));
         }
         let head_dim = keys.head_dim(n_embd, n_head)?;
-        let context_length = keys.count("context_length")?;
+        let context_length = keys.count_u32("context_length")?;
         let rope = RopeConfig {
             pairing: architecture.pairing(),
             dims: keys.rope_dims(head_dim)?,
@@ -168,7 +168,7 @@ impl ModelConfig {
             n_kv_head,
             head_dim,
             vocab_size: keys.vocab_size()?,
-            context_length,
+            context_length: context_length as usize,
             rms_eps,
             rope,
             sliding_window: keys.window()?,
@@ -176,11 +176,11 @@ impl ModelConfig {
         })
     }
 
-    /// Positions that a query sees at most, itself included; `None`: all before it.
+    /// Positions that a query sees at most, itself included; `None` for all positions up to its own.
     ///
-    /// Only files of the family `llama` mean their window (Mistral 7B v0.1, where every layer slides); those of the Qwen
-    /// family may carry the number although the models attend to everything. llama.cpp ignores the key for `llama`,
-    /// which makes no difference before the window is full.
+    /// The key counts for `llama` only (Mistral 7B v0.1, where every layer slides). Files of Qwen models may have the key
+    /// although the models attend to everything. llama.cpp ignores the key for `llama` too, which makes no difference
+    /// until the window is full.
     pub fn window(&self) -> Option<usize> {
         match self.architecture {
             Architecture::Llama => self.sliding_window,
@@ -211,14 +211,22 @@ impl Keys<'_> {
 
     /// A count of at least 1.
     fn count(&self, suffix: &str) -> Result<usize, ConfigError> {
+        self.count_u32(suffix).map(|n| n as usize)
+    }
+
+    fn count_u32(&self, suffix: &str) -> Result<u32, ConfigError> {
         match self.meta.u32(&self.name(suffix))? {
             0 => Err(self.problem(suffix, &0, "is less than 1")),
-            n => Ok(n as usize),
+            n => Ok(n),
         }
     }
 
     fn opt_count(&self, suffix: &str) -> Result<Option<usize>, ConfigError> {
-        if self.meta.get(&self.name(suffix)).is_some() { self.count(suffix).map(Some) } else { Ok(None) }
+        Ok(self.opt_count_u32(suffix)?.map(|n| n as usize))
+    }
+
+    fn opt_count_u32(&self, suffix: &str) -> Result<Option<u32>, ConfigError> {
+        if self.meta.get(&self.name(suffix)).is_some() { self.count_u32(suffix).map(Some) } else { Ok(None) }
     }
 
     fn positive(&self, suffix: &str) -> Result<Option<f32>, ConfigError> {
@@ -267,7 +275,7 @@ impl Keys<'_> {
     }
 
     /// The scaling that the file names. Llama 3's frequency factors are a tensor, not a scaling.
-    fn scaling(&self, context_length: usize) -> Result<Scaling, ConfigError> {
+    fn scaling(&self, context_length: u32) -> Result<Scaling, ConfigError> {
         let factor = match self.positive("rope.scaling.factor")? {
             Some(factor) => Some(factor),
             None => self.positive("rope.scale_linear")?,
@@ -285,11 +293,10 @@ impl Keys<'_> {
                 if factor < 1.0 {
                     return Err(self.problem("rope.scaling.factor", &factor, "is less than 1"));
                 }
-                let original =
-                    self.opt_count("rope.scaling.original_context_length")?.unwrap_or(context_length);
+                let original = self.opt_count_u32("rope.scaling.original_context_length")?;
                 Ok(Scaling::Yarn {
                     factor,
-                    original_context: u32::try_from(original).unwrap_or(u32::MAX),
+                    original_context: original.unwrap_or(context_length),
                     beta_fast: self.positive("rope.scaling.yarn_beta_fast")?.unwrap_or(32.0),
                     beta_slow: self.positive("rope.scaling.yarn_beta_slow")?.unwrap_or(1.0),
                     extrapolation: self.positive("rope.scaling.yarn_ext_factor")?.unwrap_or(1.0),

@@ -13,7 +13,7 @@ use crate::taps::TapSink;
 /// How a text is generated.
 #[derive(Clone, Copy)]
 pub struct GenerateOptions<'a> {
-    /// Tokens at most.
+    /// The most tokens to generate.
     pub max_tokens: usize,
     /// Rows of the prompt that run together; at least 1.
     pub chunk: usize,
@@ -26,9 +26,9 @@ pub struct GenerateOptions<'a> {
 pub enum Finish {
     /// The model emitted a stop token.
     Stop,
-    /// As many tokens as were asked for.
+    /// The limit of tokens was reached.
     Length,
-    /// The one who was told of the tokens wanted no more.
+    /// The caller stopped it.
     Caller,
 }
 
@@ -48,17 +48,17 @@ impl Finish {
 pub struct Generation {
     /// The tokens, a stop token included.
     pub tokens: Vec<u32>,
-    /// Why there are no more.
+    /// Why the generation ended.
     pub finish: Finish,
     /// Tokens of the prompt.
     pub prompt_tokens: usize,
-    /// Those of them that the cache did not hold already.
+    /// Tokens of the prompt that were not in the cache already.
     pub prefilled_tokens: usize,
-    /// The prompt's way through the model.
+    /// Time to run the prompt.
     pub prefill: Duration,
-    /// From the start to the first token.
+    /// Time from the start to the first token.
     pub first_token: Duration,
-    /// From the first token to the last.
+    /// Time from the first token to the last.
     pub decode: Duration,
 }
 
@@ -68,22 +68,22 @@ impl Generation {
         rate(self.prefilled_tokens, self.prefill)
     }
 
-    /// Generated tokens per second, the first one apart, which the prefill has paid for.
+    /// Generated tokens per second, without the first one, whose logits come from the prefill.
     pub fn decode_rate(&self) -> f64 {
         rate(self.tokens.len().saturating_sub(1), self.decode)
     }
 }
 
-/// `count` per second; 0 where nothing was counted or no time has passed.
+/// `count` per second; 0 if nothing was counted or no time has passed.
 fn rate(count: usize, time: Duration) -> f64 {
     if count == 0 || time.is_zero() { 0.0 } else { count as f64 / time.as_secs_f64() }
 }
 
-/// A generation that could not go on.
+/// A generation that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GenerateError {
-    /// There is nothing to continue.
+    /// No token of the prompt is left to run.
     #[error("the prompt has {prompt} tokens, of which the cache holds {held}: nothing is left to run")]
     EmptyPrompt {
         /// Tokens of the prompt.
@@ -104,8 +104,7 @@ pub enum GenerateError {
     Model(#[from] ModelError),
 }
 
-/// Runs `tokens` of sequence `seq` behind what the cache holds of it, `chunk` rows at a time, and returns the logits of the
-/// last one.
+/// Appends `tokens` to sequence `seq` of the cache, `chunk` rows at a time, and returns the logits after the last one.
 pub fn prefill<B: Backend>(
     model: &mut Model<B>,
     cache: &mut KvCache<B::Buffer>,
@@ -127,7 +126,7 @@ pub fn prefill<B: Backend>(
     last.ok_or(GenerateError::EmptyPrompt { prompt: 0, held: cache.len(seq as usize) })
 }
 
-/// Continues `prompt` in sequence 0 and tells `on_token` of each token as it comes.
+/// Continues `prompt` in sequence 0 and calls `on_token` with each token as it is generated.
 ///
 /// The cache may hold the first tokens of the prompt already, as it does in a conversation; only the rest runs.
 pub fn generate<B: Backend>(
@@ -183,7 +182,8 @@ pub fn generate<B: Backend>(
     })
 }
 
-/// Where sequence `seq` continues.
+/// The position of the next token of sequence `seq`.
 fn position<Buf>(cache: &KvCache<Buf>, seq: u32) -> u32 {
-    u32::try_from(cache.len(seq as usize)).unwrap_or(u32::MAX)
+    u32::try_from(cache.len(seq as usize))
+        .expect("a sequence has at most MAX_POSITIONS tokens, which fit into u32")
 }

@@ -1,11 +1,10 @@
-//! The guard rail: metadata against tensors, before anything runs.
+//! The guard rail: compares metadata with tensors before anything runs.
 //!
-//! A file whose metadata and tensors disagree would run into a shape error deep inside a layer, or,
-//! on an engine that trusts its metadata, read past the end of a weight. Here every tensor that the
-//! metadata promise is looked up and compared, all disagreements are collected, and each names the
-//! tensor, the key and both numbers.
+//! A file whose metadata and tensors disagree would fail with a shape error deep inside a layer, or,
+//! in an engine that trusts its metadata, read past the end of a weight. The guard rail looks up every tensor that
+//! follows from the metadata and collects all disagreements. Each names the tensor, the key and both numbers.
 //!
-//! The rail can be taken away (`--no-guard-rail`); the ops still refuse what is out of bounds.
+//! It can be disabled (`--no-guard-rail`); the ops still refuse what is out of bounds.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -23,7 +22,7 @@ pub enum Mismatch {
     Missing {
         /// The tensor.
         tensor: String,
-        /// The shape it should have, row-major; empty where the name stands for whole layers.
+        /// The shape it should have, row-major; empty if the name stands for whole layers.
         shape: Vec<usize>,
     },
     /// A tensor that the architecture does not have.
@@ -108,7 +107,7 @@ pub struct GuardRailError {
     pub mismatches: Vec<Mismatch>,
 }
 
-/// Lines of the message; a wrong key of a deep model concerns hundreds of tensors.
+/// Disagreements in the message at most; a wrong key of a deep model affects hundreds of tensors.
 const SHOWN: usize = 12;
 
 impl fmt::Display for GuardRailError {
@@ -134,11 +133,11 @@ pub fn enforce(config: &ModelConfig, gguf: &Gguf, enabled: bool) -> Result<Vec<M
 
 /// All disagreements between `config` and the tensors of `gguf`.
 pub fn check(config: &ModelConfig, gguf: &Gguf) -> Vec<Mismatch> {
-    let mut rail = Rail { config, gguf, known: HashSet::new(), mismatches: Vec::new() };
-    rail.vocabulary();
-    rail.model();
-    rail.extra();
-    rail.mismatches
+    let mut checker = Checker { config, gguf, known: HashSet::new(), mismatches: Vec::new() };
+    checker.vocabulary();
+    checker.model();
+    checker.extra();
+    checker.mismatches
 }
 
 /// An extent and where it comes from.
@@ -148,7 +147,7 @@ struct Extent {
     source: String,
 }
 
-struct Rail<'a> {
+struct Checker<'a> {
     config: &'a ModelConfig,
     gguf: &'a Gguf,
     /// Names the architecture knows.
@@ -156,7 +155,7 @@ struct Rail<'a> {
     mismatches: Vec<Mismatch>,
 }
 
-impl Rail<'_> {
+impl Checker<'_> {
     fn vocabulary(&mut self) {
         let Some(Value::Array(tokens)) = self.gguf.metadata().get("tokenizer.ggml.tokens") else { return };
         let size = self.config.vocab_size;
@@ -218,8 +217,8 @@ impl Rail<'_> {
         }
     }
 
-    /// One more than the highest layer that has a tensor. Layers beyond it are reported together, so that
-    /// a made-up count costs nothing.
+    /// One more than the highest layer that has a tensor. Layers beyond it are reported together: a huge layer count in
+    /// the metadata costs nothing.
     fn layers_in_file(&self) -> usize {
         let number = |t: &Tensor| t.name().strip_prefix("blk.")?.split('.').next()?.parse::<usize>().ok();
         self.gguf.tensors().iter().filter_map(number).max().map_or(0, |last| last.saturating_add(1))

@@ -1,8 +1,8 @@
-//! Keys and values of the tokens so far, for several sequences.
+//! The KV cache: keys and values of the tokens so far, for several sequences.
 //!
 //! Each layer has two tensors `[sequences, slots, kv_heads, head_dim]` in f32, f16 or `q8_0`. The slot of a token is its
-//! position. The cache knows how long each sequence is; rows must continue their sequences without gaps,
-//! so that no slot is read that was not written. [`KvCache::truncate`] rewinds a sequence.
+//! position. The cache knows the length of each sequence. Rows must continue their sequences without gaps,
+//! so that every slot is written before it is read. [`KvCache::truncate`] shortens a sequence.
 
 use kernels::ops::rope::MAX_POSITIONS;
 use kernels::{Backend, DType, DeviceError, Layout, Readback, Site, View, ViewMut, quant};
@@ -21,7 +21,7 @@ pub struct KvConfig {
     pub slots: usize,
 }
 
-/// A cache that cannot be had, or rows that do not fit it.
+/// A cache that cannot be made, or rows that do not fit into it.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CacheError {
@@ -64,7 +64,7 @@ pub enum CacheError {
         /// Sequences of the cache.
         seqs: usize,
     },
-    /// A row that leaves a gap, or writes over what is there.
+    /// A row that would leave a gap, or overwrite an earlier token.
     #[error("row {row} is at position {found} of sequence {seq}, which continues at {want}")]
     Gap {
         /// Row of the batch.
@@ -88,7 +88,7 @@ pub enum CacheError {
         /// Positions of a sequence.
         slots: usize,
     },
-    /// A rewinding to where the sequence has not been yet.
+    /// A sequence cannot be cut to more tokens than it has.
     #[error("sequence {seq} has {have} tokens and cannot be cut to {want}")]
     Truncate {
         /// The sequence.
@@ -112,7 +112,7 @@ pub enum CacheError {
 }
 
 impl CacheError {
-    /// True where the device is at fault.
+    /// True if the device is at fault.
     pub fn is_device(&self) -> bool {
         matches!(self, CacheError::Device(_))
     }
@@ -131,11 +131,13 @@ pub struct KvCache<Buf> {
     layers: Vec<Layer<Buf>>,
     /// `[seqs, slots, kv_heads, head_dim]`.
     layout: Layout,
+    /// Bytes of the keys of a layer, and of its values.
+    bytes: usize,
     /// Tokens of each sequence.
     lengths: Vec<usize>,
 }
 
-/// New lengths of all sequences, to be set once the rows are written.
+/// Lengths of all sequences, to be set after the rows have been written.
 pub(crate) struct Lengths(Vec<usize>);
 
 impl<Buf> KvCache<Buf> {
@@ -163,7 +165,7 @@ impl<Buf> KvCache<Buf> {
             })
         };
         let layers = (0..model.n_layer).map(layer).collect::<Result<_, DeviceError>>()?;
-        Ok(KvCache { layers, layout, lengths: vec![0; seqs] })
+        Ok(KvCache { layers, layout, bytes, lengths: vec![0; seqs] })
     }
 
     /// Positions of each sequence.
@@ -183,7 +185,7 @@ impl<Buf> KvCache<Buf> {
 
     /// Bytes of all layers.
     pub fn bytes(&self) -> usize {
-        2 * self.layers.len() * self.layout.byte_range().map_or(0, |range| range.len())
+        2 * self.layers.len() * self.bytes
     }
 
     /// Tokens of sequence `seq`; 0 for one that does not exist.
@@ -191,12 +193,12 @@ impl<Buf> KvCache<Buf> {
         self.lengths.get(seq).copied().unwrap_or(0)
     }
 
-    /// True where no sequence has a token.
+    /// True if no sequence has a token.
     pub fn is_empty(&self) -> bool {
         self.lengths.iter().all(|&len| len == 0)
     }
 
-    /// Forgets the tokens of sequence `seq` from position `len` on.
+    /// Removes the tokens of sequence `seq` from position `len` on.
     pub fn truncate(&mut self, seq: usize, len: usize) -> Result<(), CacheError> {
         let seqs = self.seqs();
         let have = self.lengths.get_mut(seq).ok_or(CacheError::Sequence { row: 0, seq, seqs })?;
@@ -207,7 +209,7 @@ impl<Buf> KvCache<Buf> {
         Ok(())
     }
 
-    /// Refuses `add` more tokens of sequence `seq` where they do not fit.
+    /// Returns an error if `add` more tokens of sequence `seq` do not fit.
     pub fn check_room(&self, seq: usize, add: usize) -> Result<(), CacheError> {
         let (have, slots) = (self.len(seq), self.slots());
         if add > slots.saturating_sub(have) {
@@ -216,7 +218,7 @@ impl<Buf> KvCache<Buf> {
         Ok(())
     }
 
-    /// Refuses rows that do not continue their sequences or do not fit.
+    /// The lengths after `rows` have been written; an error if the rows do not continue their sequences or do not fit.
     pub(crate) fn lengths_after(&self, rows: &[Row]) -> Result<Lengths, CacheError> {
         let seqs = self.seqs();
         if rows.is_empty() {
@@ -247,7 +249,7 @@ impl<Buf> KvCache<Buf> {
         Ok((View::new(&found.k, self.layout), View::new(&found.v, self.layout)))
     }
 
-    /// Keys and values of layer `layer`, to be written.
+    /// Keys and values of layer `layer`, for writing.
     pub(crate) fn layer_mut(
         &mut self,
         layer: usize,
@@ -287,15 +289,14 @@ impl<Buf> KvCache<Buf> {
         let mut values = Vec::new();
         for (name, cache) in [("k_cache", k), ("v_cache", v)] {
             for &(seq, slot) in slots {
-                let place = Layout::contiguous(dtype, &[heads, head_dim]);
-                let view = View::new(cache.buffer, place.at(self.layout.row_offset(&[seq, slot])));
+                let slot_layout = Layout::contiguous(dtype, &[heads, head_dim]);
+                let view = View::new(cache.buffer, slot_layout.at(self.layout.row_offset(&[seq, slot])));
                 let site = Site { layer: Some(layer), ..Site::outside(name) };
                 let tensor = backend.read(stream, view, &site).and_then(Readback::wait)?;
                 let start = values.len();
                 values.resize(start + heads * head_dim, 0.0);
-                if let Err(error) = quant::decode_row(dtype, tensor.bytes(), &mut values[start..]) {
-                    unreachable!("a row of the cache as it was read: {error}");
-                }
+                quant::decode_row(dtype, tensor.bytes(), &mut values[start..])
+                    .expect("a slot holds heads·head_dim values of the cache's type in whole blocks");
             }
         }
         Ok(values)

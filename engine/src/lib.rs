@@ -2,19 +2,21 @@
 //!
 //! From the file to the prompt:
 //!
-//! * [`gguf`] maps a model file and checks every number in it before anybody uses one.
-//! * [`config`] is what the metadata say the model is: layers, heads, widths, positions.
-//! * [`guard_rail`] compares that with the tensors and names each disagreement.
+//! * [`gguf`] maps a model file and checks every number in it before it is used.
+//! * [`config`] reads the model's numbers from the metadata: layers, heads, widths, positions.
+//! * [`guard_rail`] compares them with the tensors and names each disagreement.
 //! * [`tokenizer`] turns text into ids and back, from the vocabulary in the file.
 //! * [`chat`] turns a conversation into a prompt, by the template in the file.
 //!
 //! From the prompt to the logits:
 //!
-//! * [`model`] holds the weights on a backend and runs the layers; its every step is an op of the contract.
-//! * [`kv_cache`] holds keys and values of several sequences, with checked bounds.
+//! * [`model`] holds the weights on a backend and runs the layers; every step is an op of the contract.
+//! * [`kv_cache`] holds keys and values of several sequences and checks their bounds.
 //! * [`taps`] gives out intermediate results, [`safetensors_file`] writes them, [`output_file`] makes files appear whole.
 //!
-//! And from the logits to the text: [`sampler`] chooses a token, [`generate`] goes on until the end.
+//! From the logits to the text: [`sampler`] chooses a token, [`generate`] repeats that until the end.
+//!
+//! [`model_sizes`] has the sizes of real models, for benches and cost reports.
 //!
 //! Nothing here prints, exits, or panics on a file, a text or a parameter. The only `unsafe` block maps the
 //! file.
@@ -27,6 +29,7 @@ pub mod gguf;
 pub mod guard_rail;
 pub mod kv_cache;
 pub mod model;
+pub mod model_sizes;
 pub mod output_file;
 mod rng;
 pub mod safetensors_file;

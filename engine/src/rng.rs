@@ -1,4 +1,4 @@
-//! The engine's only source of chance: xoshiro256++ seeded by splitmix64.
+//! The engine's random numbers: xoshiro256++ seeded by `SplitMix64`.
 //!
 //! Both are public-domain generators by Blackman and Vigna. The sequence is a function of the seed alone,
 //! on every machine.
@@ -10,7 +10,7 @@ pub(crate) struct Rng {
 }
 
 impl Rng {
-    /// The generator of `seed`. Splitmix64 spreads the seed over the state, which is never all zero.
+    /// The generator of `seed`. `SplitMix64` spreads the seed over the state, which is never all zero.
     pub(crate) fn new(mut seed: u64) -> Self {
         let mut splitmix = || {
             seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);

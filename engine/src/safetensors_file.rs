@@ -1,7 +1,7 @@
 //! Writing f32 tensors to a safetensors file without holding them in memory.
 //!
 //! The header of such a file comes first and names all tensors. Their data are therefore spilled to a temporary file; at the
-//! end the header is written and the data are copied behind it. The output appears at its path when it is complete.
+//! end the header is written and the data are copied after it. The output appears at its path when it is complete.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -5,7 +5,7 @@
 //! random number decides. Top-p and min-p see the probabilities before the temperature.
 //!
 //! The same logits, history and seed give the same token everywhere: candidates are ordered by logit, ties by
-//! the lower id; arithmetic is in f64 with a portable `exp`; each drawn token takes exactly one number of
+//! the lower id; arithmetic is in f64 with a portable `exp`; each drawn token uses exactly one number of
 //! the generator.
 
 use std::cmp::Ordering;
@@ -46,7 +46,7 @@ impl Default for SamplerConfig {
     }
 }
 
-/// A parameter out of range, or logits that allow no choice.
+/// A parameter out of range, or logits from which no token can be chosen.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SamplerError {
@@ -106,7 +106,7 @@ impl Candidate {
 pub struct Sampler {
     config: SamplerConfig,
     rng: Rng,
-    /// Logits after the penalty, by token; kept to save the allocation.
+    /// Logits after the penalty, by token; a buffer that is reused.
     penalised: Vec<f32>,
 }
 
@@ -208,12 +208,12 @@ impl Sampler {
                 return candidate.id;
             }
         }
-        // Rounding may leave a crumb; it belongs to the most probable token.
+        // Rounding may leave a small remainder, which goes to the most probable token.
         sorted[0].id
     }
 }
 
-/// The token of the highest logit, the lowest id among equals; `None` where all are negative infinity.
+/// The token of the highest logit, the lowest id among equals; `None` if all are negative infinity.
 fn highest(logits: &[f32]) -> Option<u32> {
     let mut best = None;
     let mut highest = f32::NEG_INFINITY;

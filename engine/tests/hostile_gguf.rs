@@ -224,7 +224,7 @@ fn defects_of_the_directory_are_named() {
     }
     assert_eq!(
         change(|t| t.kind = 12),
-        "tensor 'a': rows of 8 elements are no multiple of the 256 elements in a q4_k block"
+        "tensor 'a': rows of 8 elements are not a multiple of the 256 elements in a q4_k block"
     );
     assert_eq!(
         change(|t| t.dims = vec![1 << 32, 1 << 32]),
@@ -236,7 +236,7 @@ fn defects_of_the_directory_are_named() {
     );
     assert_eq!(
         change(|t| t.offset = Some(8)),
-        "tensor 'a': data offset 8 is no multiple of the alignment 32"
+        "tensor 'a': data offset 8 is not a multiple of the alignment 32"
     );
 }
 
@@ -251,7 +251,7 @@ fn defects_of_the_extents_are_named() {
     );
     assert_eq!(
         change("b", |t| t.offset = Some(u64::MAX - 31)),
-        format!("tensor 'b': data ends at byte {} but the file has {size} bytes", u64::MAX)
+        format!("tensor 'b': the end of 34 bytes of data at offset {} overflows 64 bits", u64::MAX - 31)
     );
     assert_eq!(
         change("b", |t| t.offset = Some(32)),

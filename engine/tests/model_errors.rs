@@ -55,6 +55,13 @@ fn without_the_guard_rail_the_ops_refuse_wrong_numbers() {
 }
 
 #[test]
+fn activations_beyond_the_address_space_are_refused() {
+    let want =
+        format!("activations 'gate': 3 rows of [{}] f32 values overflow the address space", usize::MAX);
+    assert_eq!(error_of(|c| c.n_ff = usize::MAX), want);
+}
+
+#[test]
 fn a_token_outside_the_vocabulary_is_refused() {
     let mut model = tiny::model("llama", Reference::default());
     let error = forward(&mut model, &[1, 299]).unwrap_err().to_string();

@@ -115,7 +115,7 @@ fn taps_change_no_result_and_backends_agree_at_each_point() {
     for (a, b) in exact.iter().zip(&fast) {
         let want: Vec<f64> = a.values.iter().map(|&v| v.into()).collect();
         let deviation = tiny::deviation(&b.values, &want);
-        // A key or value on the middle of two f16 may go either way, and everything behind it with it.
+        // A key or value on the middle of two f16 may round either way, which changes all later results.
         assert!(deviation < 1e-3, "{} {:?}: {deviation:e}", a.point, a.layer);
     }
 }
@@ -150,7 +150,7 @@ fn a_file_holds_the_taps_that_were_chosen() {
     let [k, v] = model.dump_cache(&cache, 1, 0).unwrap();
     taps.cache(1, "k", &[7, 2, 32], &k).unwrap();
     taps.cache(1, "v", &[7, 2, 32], &v).unwrap();
-    assert!(!path.exists(), "nothing stands there before it is whole");
+    assert!(!path.exists(), "the file appears only when it is complete");
     assert_eq!(taps.count(), 5);
     taps.finish(&[("backend", "ref".into())]).unwrap();
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1, "no temporary file is left");

@@ -12,7 +12,7 @@ use engine::model::{Batch, Step};
 use engine::taps::{NoTaps, TapFile, TapSink};
 use kernels::DType;
 
-/// Counts the bytes that this process holds, and the most it held. There is one test here, so that nobody else counts.
+/// Counts the bytes that this process has allocated, and their peak. This file has one test, so that no other test is counted.
 struct Counting;
 
 static HELD: AtomicIsize = AtomicIsize::new(0);

@@ -143,7 +143,7 @@ fn bpe_never_merges_across_words() {
 }
 
 #[test]
-fn llama_bpe_takes_a_word_that_is_a_token_as_it_stands() {
+fn llama_bpe_does_not_split_a_word_that_is_a_token() {
     // No merge leads to "cab", so only the whole-word rule finds it.
     let whole = |pre| bpe(pre, "abcĠ", &["a b"], &[("cab", NORMAL), ("<|begin|>", CONTROL)]);
     assert_eq!(pieces(&load(&whole("llama-bpe")).unwrap(), "cab", PLAIN), ["cab"]);

@@ -1,7 +1,6 @@
-//! A reader of little-endian values that cannot leave its bytes.
+//! A bounds-checked reader of little-endian values.
 //!
-//! Each read says what it reads, as unformatted [`Arguments`], so that the text exists only when
-//! an error needs it.
+//! Each read says what it reads, as unformatted [`Arguments`]: the text is made only for an error.
 
 use std::fmt::Arguments;
 use std::ops::Range;
@@ -19,12 +18,12 @@ impl<'a> Cursor<'a> {
         Self { bytes, at: 0 }
     }
 
-    /// Byte of the file that the next read starts with.
+    /// Offset of the next read in the file.
     pub(super) fn position(&self) -> usize {
         self.at
     }
 
-    /// Takes `len` bytes and returns where they stand in the file.
+    /// Skips `len` bytes and returns their range in the file.
     pub(super) fn span(&mut self, len: u64, what: Arguments<'_>) -> Result<Range<usize>, GgufError> {
         let end = usize::try_from(len).ok().and_then(|len| self.at.checked_add(len));
         match end {
@@ -42,14 +41,15 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    pub(super) fn take(&mut self, len: u64, what: Arguments<'_>) -> Result<&'a [u8], GgufError> {
+    /// The next `len` bytes.
+    pub(super) fn bytes(&mut self, len: u64, what: Arguments<'_>) -> Result<&'a [u8], GgufError> {
         let bytes = self.bytes;
         self.span(len, what).map(|span| &bytes[span])
     }
 
     fn array<const N: usize>(&mut self, what: Arguments<'_>) -> Result<[u8; N], GgufError> {
         let mut out = [0; N];
-        out.copy_from_slice(self.take(N as u64, what)?);
+        out.copy_from_slice(self.bytes(N as u64, what)?);
         Ok(out)
     }
 
@@ -72,7 +72,7 @@ impl<'a> Cursor<'a> {
     /// A length in eight bytes, then that many bytes of UTF-8.
     pub(super) fn string(&mut self, what: Arguments<'_>) -> Result<&'a str, GgufError> {
         let len = self.u64(what)?;
-        let bytes = self.take(len, what)?;
+        let bytes = self.bytes(len, what)?;
         utf8(bytes, what)
     }
 
@@ -82,7 +82,7 @@ impl<'a> Cursor<'a> {
         if len > limit {
             return Err(GgufError::NameLength { what: what.to_string(), len, limit });
         }
-        let bytes = self.take(len, what)?;
+        let bytes = self.bytes(len, what)?;
         utf8(bytes, what)
     }
 }

@@ -7,12 +7,12 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GgufError {
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{path}: {source}")]
     Io {
         /// The file.
         path: PathBuf,
-        /// Its reason.
+        /// The system's error.
         source: io::Error,
     },
     /// Any other error of this type, with the file it concerns.
@@ -41,19 +41,19 @@ pub enum GgufError {
         /// The version, bytes swapped.
         found: u32,
     },
-    /// The header ends in the middle of something.
+    /// The file ends in the middle of a value.
     #[error("{what}: needs {need} bytes at byte {at} but the file has {size} bytes")]
     Truncated {
         /// What was being read.
         what: String,
-        /// Bytes it takes.
+        /// Bytes it needs.
         need: u64,
         /// Where it starts.
         at: u64,
         /// Bytes in the file.
         size: u64,
     },
-    /// A count that no model has.
+    /// A count above the limit.
     #[error("the file declares {count} {what}, the limit is {limit}")]
     TooMany {
         /// `keys` or `tensors`.
@@ -117,7 +117,7 @@ pub enum GgufError {
         /// The byte in the file.
         found: u8,
     },
-    /// `general.alignment` is no usable alignment.
+    /// `general.alignment` is not a valid alignment.
     #[error("key 'general.alignment': {found} is not a power of two from {min} to {max}")]
     Alignment {
         /// The number in the file.
@@ -153,7 +153,7 @@ pub enum GgufError {
         /// Which dimension, in the order of the file.
         axis: usize,
     },
-    /// An element type that Assay does not read.
+    /// An element type that the engine does not know.
     #[error("tensor '{name}': element type {found} is not supported")]
     ElementType {
         /// The tensor.
@@ -163,7 +163,7 @@ pub enum GgufError {
     },
     /// Rows that do not consist of whole blocks.
     #[error(
-        "tensor '{name}': rows of {row} elements are no multiple of the {block} elements in a {dtype} block"
+        "tensor '{name}': rows of {row} elements are not a multiple of the {block} elements in a {dtype} block"
     )]
     PartialBlock {
         /// The tensor.
@@ -175,7 +175,7 @@ pub enum GgufError {
         /// Name of the element type.
         dtype: &'static str,
     },
-    /// A size that no machine can address.
+    /// A size that overflows.
     #[error("tensor '{name}': the size of {dims:?} elements of {dtype} overflows 64 bits")]
     SizeOverflow {
         /// The tensor.
@@ -186,7 +186,7 @@ pub enum GgufError {
         dtype: &'static str,
     },
     /// Data that does not start at a multiple of the alignment.
-    #[error("tensor '{name}': data offset {offset} is no multiple of the alignment {alignment}")]
+    #[error("tensor '{name}': data offset {offset} is not a multiple of the alignment {alignment}")]
     Misaligned {
         /// The tensor.
         name: String,
@@ -195,12 +195,22 @@ pub enum GgufError {
         /// Alignment of the file.
         alignment: u64,
     },
+    /// Data whose end overflows.
+    #[error("tensor '{name}': the end of {size} bytes of data at offset {offset} overflows 64 bits")]
+    DataOverflow {
+        /// The tensor.
+        name: String,
+        /// Bytes of the data.
+        size: u64,
+        /// Offset from the start of the data section.
+        offset: u64,
+    },
     /// Data that ends after the file.
     #[error("tensor '{name}': data ends at byte {end} but the file has {size} bytes")]
     DataPastEnd {
         /// The tensor.
         name: String,
-        /// End of the data, `u64::MAX` where it cannot be represented.
+        /// End of the data.
         end: u64,
         /// Bytes in the file.
         size: u64,
@@ -217,7 +227,7 @@ pub enum GgufError {
         /// Where it starts.
         start: u64,
     },
-    /// A key that must be there is not.
+    /// A required key is missing.
     #[error("key '{key}' is missing")]
     MissingKey {
         /// The key.
@@ -267,7 +277,7 @@ pub enum GgufError {
         /// Name of the file.
         found: String,
     },
-    /// A part that does not belong where it was found.
+    /// A part that does not fit the other parts.
     #[error("key '{key}': found {found}, want {want}")]
     PartMismatch {
         /// `split.no`, `split.count` or `split.tensors.count`.

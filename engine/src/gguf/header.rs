@@ -1,8 +1,8 @@
-//! The bounded walk over one file: header, metadata, directory, and the extents of the data.
+//! The bounds-checked walk over one file: header, metadata, directory, and the extents of the data.
 //!
-//! Nothing is believed before it is compared with what is left of the file. Memory grows only
+//! Every count and length is compared with the rest of the file before it is used. Memory grows only
 //! with what has been read: no count or length from the file sizes an allocation. Arrays stay in the
-//! file (their elements are checked here and decoded when somebody asks).
+//! file: their elements are checked here and decoded on demand.
 
 use std::collections::HashMap;
 
@@ -30,7 +30,7 @@ const MAX_ALIGNMENT: u64 = 1 << 20;
 pub(super) struct Header {
     pub(super) version: u32,
     pub(super) metadata: Metadata,
-    /// In the order of the directory; names are unique and data do not overlap.
+    /// In the order of the directory. Names are unique and data do not overlap.
     pub(super) tensors: Vec<Tensor>,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn read(file: &Bytes, part: u32) -> Result<Header, GgufError> {
         return Err(GgufError::Magic { found: found.to_vec() });
     }
     let mut cursor = Cursor::new(bytes);
-    cursor.take(MAGIC.len() as u64, format_args!("magic"))?;
+    cursor.bytes(MAGIC.len() as u64, format_args!("magic"))?;
     let version = version(cursor.u32(format_args!("version"))?)?;
     let tensor_count = bounded(cursor.u64(format_args!("tensor count"))?, "tensors", MAX_TENSORS)?;
     let key_count = bounded(cursor.u64(format_args!("key count"))?, "keys", MAX_KEYS)?;
@@ -127,7 +127,7 @@ fn array(cursor: &mut Cursor<'_>, key: &str) -> Result<Array, GgufError> {
         }
         (_, Some(size)) => {
             let need = len.saturating_mul(size as u64);
-            let elements = cursor.take(need, format_args!("{len} elements of array '{key}'"))?;
+            let elements = cursor.bytes(need, format_args!("{len} elements of array '{key}'"))?;
             if element == ValueType::Bool {
                 check_bools(elements, key)?;
             }
@@ -201,13 +201,12 @@ impl TensorInfo {
         }
         let file_size = (**file).as_ref().len();
         let start = data_start.checked_add(offset);
-        let end = start.and_then(|start| start.checked_add(size));
-        let range = match (start.map(usize::try_from), end.map(usize::try_from)) {
-            (Some(Ok(start)), Some(Ok(end))) if end <= file_size => start..end,
-            _ => {
-                let end = end.unwrap_or(u64::MAX);
-                return Err(GgufError::DataPastEnd { name, end, size: file_size as u64 });
-            }
+        let (Some(start), Some(end)) = (start, start.and_then(|start| start.checked_add(size))) else {
+            return Err(GgufError::DataOverflow { name, size, offset });
+        };
+        let range = match (usize::try_from(start), usize::try_from(end)) {
+            (Ok(start), Ok(end)) if end <= file_size => start..end,
+            _ => return Err(GgufError::DataPastEnd { name, end, size: file_size as u64 }),
         };
         let shape = dims.iter().rev().map(|&d| usize::try_from(d)).collect::<Result<_, _>>();
         let Ok(shape) = shape else {
@@ -217,7 +216,7 @@ impl TensorInfo {
     }
 }
 
-/// The names of `tensors` are unique.
+/// Returns an error if two of `tensors` have the same name.
 pub(super) fn reject_duplicates(tensors: &[Tensor]) -> Result<(), GgufError> {
     let mut seen = HashMap::new();
     for (second, tensor) in tensors.iter().enumerate() {

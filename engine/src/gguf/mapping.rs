@@ -1,4 +1,4 @@
-//! The file's bytes, memory-mapped. The engine's only `unsafe` block stands here.
+//! The file's bytes, memory-mapped. The engine's only `unsafe` block is here.
 
 use std::fs::File;
 use std::io;

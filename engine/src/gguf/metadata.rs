@@ -1,4 +1,4 @@
-//! The key-value part of a file, with getters that name the key and the type they found.
+//! The key-value part of a file. Errors name the key and the type that was found.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -12,7 +12,7 @@ pub struct Metadata {
     file: Bytes,
     /// In the order of the file.
     entries: Vec<(String, Value)>,
-    /// From key to its place in `entries`.
+    /// From a key to its index in `entries`.
     index: HashMap<String, usize>,
 }
 
@@ -119,7 +119,7 @@ impl Metadata {
     /// As [`Metadata::strings`], `None` without the key.
     pub fn opt_strings(&self, key: &str) -> Result<Option<Strings<'_>>, GgufError> {
         let Some(array) = self.array(key, ValueType::String, "an array of string")? else { return Ok(None) };
-        Ok(Some(Strings { rest: self.bytes_of(array), left: array.len }))
+        Ok(Some(Strings { rest: self.bytes_of(array), remaining: array.len }))
     }
 
     /// The numbers of an array of `f32`.
@@ -153,14 +153,15 @@ impl Metadata {
 #[derive(Clone)]
 pub struct Strings<'a> {
     rest: &'a [u8],
-    left: usize,
+    /// Texts that `rest` holds.
+    remaining: usize,
 }
 
 impl<'a> Iterator for Strings<'a> {
     type Item = &'a str;
 
     fn next(&mut self) -> Option<&'a str> {
-        self.left = self.left.checked_sub(1)?;
+        self.remaining = self.remaining.checked_sub(1)?;
         let (len, rest) = self.rest.split_first_chunk::<8>()?;
         let (text, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
         self.rest = rest;
@@ -168,7 +169,7 @@ impl<'a> Iterator for Strings<'a> {
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.left, Some(self.left))
+        (self.remaining, Some(self.remaining))
     }
 }
 

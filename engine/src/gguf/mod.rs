@@ -1,17 +1,16 @@
-//! Reading GGUF files without trusting them.
+//! A reader of GGUF files that trusts nothing in them.
 //!
 //! [`Gguf::open`] maps the file, walks its header with every count, length, offset and extent compared
-//! with the file's size (`header`), joins the parts of a split model (`split`), and hands out
+//! with the file's size (`header`), joins the parts of a split model (`split`), and gives
 //! typed metadata ([`Metadata`]) and the directory ([`Tensor`]). Weights are never copied: a
 //! tensor is a range of a mapping with shared ownership.
 //!
-//! The walk is this module's own. The crate `gguf-rs` reads the same format, but cannot be put in
-//! front of a file that is not trusted: it allocates what a string's length field says (up to 1 GiB) before
-//! it reads, panics on element type 40 and on a file type that is no integer, computes wrong
-//! sizes for BF16, `IQ4_NL` and MXFP4, keeps the last of two equal keys, and turns every number into a JSON
-//! value, which forgets the type that an error has to name. It therefore serves as an independent
-//! vote: the tests decode each file that the walk accepts with `gguf-rs` too and compare
-//! metadata, directory and data offsets.
+//! The crate `gguf-rs` reads the same format but is not safe for an untrusted file: it allocates what a
+//! string's length field says (up to 1 GiB) before it reads, panics on element type 40 and on a file type that is no
+//! integer, computes wrong sizes for BF16, `IQ4_NL` and MXFP4, keeps the last of two equal keys, and turns every
+//! number into a JSON value, which loses the type that an error has to name. The tests use it as a
+//! second opinion: they decode each file that this module accepts with `gguf-rs` too and compare metadata,
+//! directory and data offsets.
 
 mod cursor;
 mod error;
@@ -59,7 +58,7 @@ impl fmt::Debug for Gguf {
 }
 
 impl Gguf {
-    /// Maps and checks the model at `path`; the first part of a split model brings the others with it.
+    /// Maps and checks the model at `path`; opens all parts of a split model, given the first.
     ///
     /// The files must not be shortened or rewritten while the model is in use: the weights are read
     /// from them whenever an op needs them.
@@ -72,10 +71,10 @@ impl Gguf {
             return Ok(Self::from_parts(first.version, first.metadata, first.tensors));
         };
         let Header { version, metadata, mut tensors } = first;
-        let followers = split.followers(path).map_err(|e| in_file(path, e))?;
-        for (part, path) in followers {
+        let other_parts = split.other_parts(path).map_err(|e| in_file(path, e))?;
+        for (part, path) in other_parts {
             let header = read(&path, part)?;
-            split.check_follower(&header.metadata, part).map_err(|e| in_file(&path, e))?;
+            split.check_part(&header.metadata, part).map_err(|e| in_file(&path, e))?;
             tensors.extend(header.tensors);
         }
         header::reject_duplicates(&tensors).map_err(|e| in_file(path, e))?;

@@ -1,13 +1,13 @@
-//! Models split over several files: `name-00001-of-00003.gguf` and its followers.
+//! Models split over several files: `name-00001-of-00003.gguf` and so on.
 //!
-//! Each part has its own directory and data; the metadata of the model stand in the first. The keys
+//! Each part has its own directory and data; the first has the metadata of the model. The keys
 //! `split.no` (from 0), `split.count` and `split.tensors.count` say how the parts belong together.
 
 use std::path::{Path, PathBuf};
 
 use super::{GgufError, Metadata};
 
-/// What a part's metadata say about the whole.
+/// What the metadata of a part say about the split.
 pub(super) struct Split {
     /// Number of this part, from 0.
     pub(super) part: u32,
@@ -32,8 +32,11 @@ impl Split {
 
     /// Numbers and paths of the parts after the first, given the path of the first.
     ///
-    /// Made one by one: the count comes from the file.
-    pub(super) fn followers(&self, first: &Path) -> Result<impl Iterator<Item = (u32, PathBuf)>, GgufError> {
+    /// The iterator is lazy because the count comes from the file.
+    pub(super) fn other_parts(
+        &self,
+        first: &Path,
+    ) -> Result<impl Iterator<Item = (u32, PathBuf)>, GgufError> {
         let name = first.file_name().unwrap_or_default().to_string_lossy();
         let stem = name.strip_suffix(&suffix(self.part, self.count));
         let Some(stem) = stem else {
@@ -51,8 +54,8 @@ impl Split {
         Ok((1..count).map(move |part| (part, directory.join(format!("{stem}{}", suffix(part, count))))))
     }
 
-    /// `metadata` are those of part `part` of this model.
-    pub(super) fn check_follower(&self, metadata: &Metadata, part: u32) -> Result<(), GgufError> {
+    /// Returns an error unless `metadata` are those of part `part` of this model.
+    pub(super) fn check_part(&self, metadata: &Metadata, part: u32) -> Result<(), GgufError> {
         for (key, want) in [("split.no", part), ("split.count", self.count)] {
             let found = metadata.u32(key)?;
             if found != want {
@@ -63,7 +66,7 @@ impl Split {
     }
 }
 
-/// End of the name of part `part` (from 0) of `count`.
+/// Suffix of the name of part `part` (from 0) of `count`.
 fn suffix(part: u32, count: u32) -> String {
     format!("-{:05}-of-{count:05}.gguf", u64::from(part) + 1)
 }

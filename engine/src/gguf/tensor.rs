@@ -1,4 +1,4 @@
-//! The directory: which tensors there are, of which type and shape, and where their bytes stand.
+//! The directory of tensors: name, type, shape and range of bytes.
 
 use std::fmt;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use kernels::DType;
 
 use super::Bytes;
 
-/// One tensor of the file. Everything in it has been checked against the file's size.
+/// One tensor of the file. Its range has been checked against the file's size.
 #[derive(Clone)]
 pub struct Tensor {
     pub(super) name: String,
@@ -52,7 +52,7 @@ impl Tensor {
         self.shape.iter().product()
     }
 
-    /// Where the data stand in [`Tensor::owner`].
+    /// Range of the data in [`Tensor::owner`].
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }

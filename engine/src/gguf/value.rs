@@ -1,4 +1,4 @@
-//! Metadata values: scalars decoded, arrays left where they stand in the file.
+//! Metadata values: scalars are decoded, arrays stay in the file.
 
 use std::fmt;
 use std::ops::Range;
@@ -125,8 +125,8 @@ impl fmt::Display for Value {
     }
 }
 
-/// An f32 that is stored as an f64, back as it was; the nearest f32 to any other.
-#[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is what is promised")]
+/// The nearest f32; exact for an f32 that was stored as an f64.
+#[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is the purpose")]
 pub(super) fn narrow(x: f64) -> f32 {
     x as f32
 }

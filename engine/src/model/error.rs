@@ -15,6 +15,16 @@ pub enum ModelError {
         /// Its name.
         tensor: String,
     },
+    /// The activations of a batch are larger than the address space.
+    #[error("activations '{label}': {rows} rows of {row:?} f32 values overflow the address space")]
+    ActivationSize {
+        /// Which activations.
+        label: &'static str,
+        /// Rows of the batch.
+        rows: usize,
+        /// Shape of a row.
+        row: Vec<usize>,
+    },
     /// The backend could not store the weights, the activations or the indices of a batch.
     #[error("{what}: {source}")]
     Load {
@@ -29,7 +39,7 @@ pub enum ModelError {
         /// Where in the model.
         site: Site,
         /// Which operand and which numbers.
-        source: OpError,
+        source: Box<OpError>,
     },
     /// The device failed.
     #[error("{site}: {source}")]

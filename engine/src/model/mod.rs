@@ -18,7 +18,7 @@ mod pass;
 mod scratch;
 mod weights;
 
-use kernels::{Backend, DeviceError};
+use kernels::Backend;
 
 use crate::config::ModelConfig;
 use crate::gguf::Gguf;
@@ -163,7 +163,6 @@ impl<B: Backend> Model<B> {
             }
             (want_rows, want_outputs) = (rows.max(scratch.rows()), outputs.max(scratch.outputs()));
         }
-        let load = |source: DeviceError| ModelError::Load { what: "activations".into(), source };
-        Ok(slot.insert(Scratch::new(backend, config, want_rows, want_outputs).map_err(load)?))
+        Ok(slot.insert(Scratch::new(backend, config, want_rows, want_outputs)?))
     }
 }

@@ -312,7 +312,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         host: &BufferPool,
     ) -> Result<PooledBuffer, ModelError> {
         let View { buffer, layout } = x.view(self.rows);
-        let range = layout.byte_range().unwrap_or_default();
+        let range = layout.byte_range().expect("the op that wrote `x` was validated");
         host.filled(range.len() / size_of::<f32>(), |values| {
             let to = bytemuck::cast_slice_mut(values);
             let read = self.backend.read_into(self.stream, buffer, range, &self.site(point), to);
@@ -366,7 +366,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         point: Point,
         op: Op<'o, B::Buffer>,
     ) -> Result<Valid<Op<'o, B::Buffer>>, ModelError> {
-        op.validate().map_err(|source| ModelError::Op { site: self.site(point), source })
+        op.validate().map_err(|source| ModelError::Op { site: self.site(point), source: Box::new(source) })
     }
 
     fn device_error(&self, point: Point, source: DeviceError) -> ModelError {

@@ -1,7 +1,8 @@
 //! Memory for the activations of one forward pass, reused by the next.
 
-use kernels::{Backend, DType, DeviceError, Layout, View, ViewMut};
+use kernels::{Backend, DType, Layout, View, ViewMut};
 
+use super::ModelError;
 use crate::config::ModelConfig;
 
 /// Rows of f32 values, dense.
@@ -12,15 +13,20 @@ pub(super) struct Activation<Buf> {
 }
 
 impl<Buf> Activation<Buf> {
+    /// Room for `rows` rows of shape `row`.
     fn new<B: Backend<Buffer = Buf>>(
         backend: &B,
         rows: usize,
-        width: usize,
-        label: &str,
-    ) -> Result<Self, DeviceError> {
-        // A size that does not fit asks for everything there is, which the backend refuses with its label.
-        let bytes = rows.checked_mul(width).and_then(|n| DType::F32.bytes_of(n)).unwrap_or(usize::MAX);
-        Ok(Activation { buffer: backend.alloc(bytes, label)?, width })
+        row: &[usize],
+        label: &'static str,
+    ) -> Result<Self, ModelError> {
+        let too_large = || ModelError::ActivationSize { label, rows, row: row.to_vec() };
+        let width = row.iter().try_fold(1, |n: usize, &d| n.checked_mul(d)).ok_or_else(too_large)?;
+        let bytes = rows.checked_mul(width).and_then(|n| DType::F32.bytes_of(n)).ok_or_else(too_large)?;
+        let buffer = backend
+            .alloc(bytes, label)
+            .map_err(|source| ModelError::Load { what: format!("activations '{label}'"), source })?;
+        Ok(Activation { buffer, width })
     }
 
     /// The first `rows` rows, `[rows, width]`.
@@ -59,7 +65,8 @@ impl<Buf> Activation<Buf> {
     }
 
     fn rows_layout(&self, first: usize, rows: usize) -> Layout {
-        let offset = DType::F32.bytes_of(first.saturating_mul(self.width)).unwrap_or(usize::MAX);
+        let offset = first.checked_mul(self.width).and_then(|n| DType::F32.bytes_of(n));
+        let offset = offset.expect("row `first` is inside the buffer, whose size was checked");
         Layout::contiguous(DType::F32, &[rows, self.width]).at(offset)
     }
 
@@ -103,22 +110,21 @@ impl<Buf> Scratch<Buf> {
         config: &ModelConfig,
         rows: usize,
         outputs: usize,
-    ) -> Result<Self, DeviceError> {
+    ) -> Result<Self, ModelError> {
         let c = config;
-        let heads = |n: usize| n.saturating_mul(c.head_dim);
-        let of = |rows, width, label| Activation::new(backend, rows, width, label);
+        let of = |rows, row: &[usize], label| Activation::new(backend, rows, row, label);
         Ok(Scratch {
-            x: of(rows, c.n_embd, "x")?,
-            normed: of(rows, c.n_embd, "normed")?,
-            q: of(rows, heads(c.n_head), "q")?,
-            k: of(rows, heads(c.n_kv_head), "k")?,
-            v: of(rows, heads(c.n_kv_head), "v")?,
-            attn_out: of(rows, heads(c.n_head), "attn_out")?,
-            delta: of(rows, c.n_embd, "delta")?,
-            gate: of(rows, c.n_ff, "gate")?,
-            up: of(rows, c.n_ff, "up")?,
-            output_rows: of(outputs, c.n_embd, "output rows")?,
-            logits: of(outputs, c.vocab_size, "logits")?,
+            x: of(rows, &[c.n_embd], "x")?,
+            normed: of(rows, &[c.n_embd], "normed")?,
+            q: of(rows, &[c.n_head, c.head_dim], "q")?,
+            k: of(rows, &[c.n_kv_head, c.head_dim], "k")?,
+            v: of(rows, &[c.n_kv_head, c.head_dim], "v")?,
+            attn_out: of(rows, &[c.n_head, c.head_dim], "attn_out")?,
+            delta: of(rows, &[c.n_embd], "delta")?,
+            gate: of(rows, &[c.n_ff], "gate")?,
+            up: of(rows, &[c.n_ff], "up")?,
+            output_rows: of(outputs, &[c.n_embd], "output rows")?,
+            logits: of(outputs, &[c.vocab_size], "logits")?,
             rows,
             outputs,
         })

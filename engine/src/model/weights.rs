@@ -1,4 +1,4 @@
-//! The weights of a model by the names they have in a file, on a backend.
+//! The weights of a model on a backend, found by their names in the loader.
 
 use std::cell::RefCell;
 
@@ -21,7 +21,7 @@ impl<Buf> Weight<Buf> {
     }
 }
 
-/// A matrix `[out, in]`, perhaps with a bias `[out]`.
+/// A matrix `[out, in]` with an optional bias `[out]`.
 #[derive(Debug)]
 pub(super) struct Linear<Buf> {
     pub(super) weight: Weight<Buf>,
@@ -55,7 +55,7 @@ pub(super) struct LayerWeights<Buf> {
     pub(super) down: Linear<Buf>,
 }
 
-/// All weights.
+/// All weights of a model.
 #[derive(Debug)]
 pub(super) struct Weights<Buf> {
     /// `[vocab, n_embd]`.
@@ -65,7 +65,7 @@ pub(super) struct Weights<Buf> {
     pub(super) layers: Vec<LayerWeights<Buf>>,
     /// `[n_embd]`.
     pub(super) output_norm: Weight<Buf>,
-    /// `[vocab, n_embd]`; the embedding serves where it is absent.
+    /// `[vocab, n_embd]`; without it, the embedding table is used.
     output: Option<Weight<Buf>>,
 }
 
@@ -79,35 +79,36 @@ impl<Buf> Weights<Buf> {
     ) -> Result<Self, ModelError> {
         let all = gguf.tensors().iter().map(|tensor| tensor.range().len()).sum();
         let mut bytes = 0;
-        let mut came = |more| {
+        let mut on_loaded = |more| {
             bytes += more;
             watch(Loaded { bytes, all });
         };
-        let file = File { backend, stream, gguf, came: RefCell::new(&mut came) };
+        let loader = Loader { backend, stream, gguf, on_loaded: RefCell::new(&mut on_loaded) };
         Ok(Weights {
-            embedding: file.weight("token_embd.weight")?,
-            rope_factors: file.optional("rope_freqs.weight")?,
-            layers: (0..config.n_layer).map(|l| file.layer(l, config)).collect::<Result<_, _>>()?,
-            output_norm: file.weight("output_norm.weight")?,
-            output: file.optional("output.weight")?,
+            embedding: loader.weight("token_embd.weight")?,
+            rope_factors: loader.optional("rope_freqs.weight")?,
+            layers: (0..config.n_layer).map(|l| loader.layer(l, config)).collect::<Result<_, _>>()?,
+            output_norm: loader.weight("output_norm.weight")?,
+            output: loader.optional("output.weight")?,
         })
     }
 
-    /// The matrix that makes logits.
+    /// The matrix of the logits, `[vocab, n_embd]`.
     pub(super) fn output(&self) -> &Weight<Buf> {
         self.output.as_ref().unwrap_or(&self.embedding)
     }
 }
 
-struct File<'a, B: Backend> {
+/// Puts tensors of a file on a backend.
+struct Loader<'a, B: Backend> {
     backend: &'a B,
     stream: &'a B::Stream,
     gguf: &'a Gguf,
-    /// Is told of the bytes of each tensor.
-    came: RefCell<&'a mut dyn FnMut(usize)>,
+    /// Called with the size of each loaded tensor, in bytes.
+    on_loaded: RefCell<&'a mut dyn FnMut(usize)>,
 }
 
-impl<B: Backend> File<'_, B> {
+impl<B: Backend> Loader<'_, B> {
     fn layer(&self, layer: usize, config: &ModelConfig) -> Result<LayerWeights<B::Buffer>, ModelError> {
         let weight = |suffix: &str| self.weight(&format!("blk.{layer}.{suffix}.weight"));
         let linear = |suffix: &str| {
@@ -138,12 +139,12 @@ impl<B: Backend> File<'_, B> {
     fn optional(&self, name: &str) -> Result<Option<Weight<B::Buffer>>, ModelError> {
         let Some(tensor) = self.gguf.tensor(name) else { return Ok(None) };
         let memory = HostMemory::new(tensor.owner().clone(), tensor.range())
-            .ok_or_else(|| ModelError::Missing { tensor: name.to_owned() })?;
+            .expect("the reader has checked that the file holds the tensor's range");
         let buffer = self
             .backend
             .load(self.stream, &memory, name)
             .map_err(|source| ModelError::Load { what: format!("tensor '{name}'"), source })?;
-        (self.came.borrow_mut())(tensor.range().len());
+        (self.on_loaded.borrow_mut())(tensor.range().len());
         Ok(Some(Weight { buffer, layout: Layout::contiguous(tensor.dtype(), tensor.shape()) }))
     }
 }

@@ -1,11 +1,11 @@
-//! Which taps are wanted, as on the command line.
+//! A selection of taps, as on the command line.
 
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
 use super::{Point, UnknownPoint};
 
-/// A list of points, each perhaps in some layers only: `q_rope,attn_out@3,x_out@0-5,all@7`.
+/// A list of trace points, each in all layers or only in some: `q_rope,attn_out@3,x_out@0-5,all@7`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Selection {
     parts: Vec<Part>,
@@ -19,20 +19,20 @@ struct Part {
     layers: Option<RangeInclusive<usize>>,
 }
 
-/// A selection that cannot be read.
+/// A selection that cannot be parsed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectionError {
     /// No point has that name.
     #[error(transparent)]
     Point(#[from] UnknownPoint),
-    /// What stands behind `@` is no layer and no range of layers.
-    #[error("'{found}': want a layer or a range of layers behind '@', as in x_out@3 or x_out@0-5")]
+    /// The text after `@` is neither a layer nor a range of layers.
+    #[error("'{found}': want a layer or a range of layers after '@', as in x_out@3 or x_out@0-5")]
     Layers {
         /// The part.
         found: String,
     },
-    /// A layer is given for a point that stands outside the layers.
+    /// A layer is given for a point outside the layers.
     #[error("'{found}': {point} is not part of a layer")]
     NoLayer {
         /// The part.
@@ -43,7 +43,7 @@ pub enum SelectionError {
 }
 
 impl Selection {
-    /// Whether `point` of `layer` is in it.
+    /// True if `point` of `layer` is selected.
     pub fn includes(&self, point: Point, layer: Option<usize>) -> bool {
         self.parts.iter().any(|part| {
             part.point.is_none_or(|p| p == point)

@@ -12,6 +12,10 @@ use super::pre::PreTokenizer;
 use super::vocab::Vocab;
 use crate::gguf::Metadata;
 
+/// Merges accepted at most; real vocabularies have up to half a million. Each merge adds at most three symbols to those of
+/// the tokens, so that numbers of symbols fit into `u32`.
+const MAX_MERGES: usize = 1 << 24;
+
 /// Id of a byte that occurs neither in the vocabulary nor in a merge.
 const NO_SYMBOL: u32 = u32::MAX;
 
@@ -31,6 +35,7 @@ impl Bpe {
         let alphabet = ByteText::new();
         let mut symbols = Symbols { vocab, extra: HashMap::new() };
         let list = meta.strings("tokenizer.ggml.merges")?;
+        check_merge_count(list.len())?;
         let mut merges = HashMap::with_capacity(list.len());
         let mut joint = String::new();
         for (rank, (index, text)) in (0_u32..).zip(list.enumerate()) {
@@ -84,8 +89,7 @@ impl Bpe {
         Ok(())
     }
 
-    /// Appends the bytes that a token's text stands for. A text outside the byte alphabet stands for
-    /// itself.
+    /// Appends the bytes that a token's text encodes. A text outside the byte alphabet is appended as it is.
     pub(super) fn decode_into(&self, text: &str, out: &mut Vec<u8>) {
         if self.alphabet.decode_into(text, out).is_none() {
             out.extend_from_slice(text.as_bytes());
@@ -106,11 +110,16 @@ impl Symbols<'_> {
 
     fn intern(&mut self, text: &str) -> u32 {
         self.find(text).unwrap_or_else(|| {
-            let number = u32::try_from(self.vocab.len() + self.extra.len()).unwrap_or(NO_SYMBOL);
+            let number = u32::try_from(self.vocab.len() + self.extra.len())
+                .expect("tokens and merges are limited to 2^24 each");
             self.extra.insert(text.to_owned(), number);
             number
         })
     }
+}
+
+fn check_merge_count(found: usize) -> Result<(), TokenizerError> {
+    if found > MAX_MERGES { Err(TokenizerError::TooManyMerges { found, limit: MAX_MERGES }) } else { Ok(()) }
 }
 
 /// Both parts of a merge: the text before and after the first space that is not its first character.
@@ -119,4 +128,16 @@ fn split_merge(text: &str) -> Option<(&str, &str)> {
     let at = first + text[first..].find(' ')?;
     let (left, right) = (&text[..at], &text[at + 1..]);
     if right.is_empty() { None } else { Some((left, right)) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_merges_than_symbols_can_count_are_refused() {
+        assert!(check_merge_count(MAX_MERGES).is_ok());
+        let error = check_merge_count(MAX_MERGES + 1).unwrap_err().to_string();
+        assert_eq!(error, "key 'tokenizer.ggml.merges': 16777217 merges, the limit is 16777216");
+    }
 }

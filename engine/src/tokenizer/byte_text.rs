@@ -1,9 +1,9 @@
 //! The alphabet of byte-level BPE: one printable character for each byte.
 //!
-//! Bytes that print in Latin-1 stand for themselves; the other 68 become the characters from U+0100
+//! Bytes that are printable in Latin-1 are their own characters; the other 68 become the characters from U+0100
 //! on, in order: space is `Ġ`, line feed `Ċ`.
 
-/// Character that stands for each byte, and back.
+/// The character of each byte, and back.
 #[derive(Debug)]
 pub(super) struct ByteText {
     chars: [char; 256],
@@ -19,7 +19,7 @@ impl ByteText {
         for byte in 0..=u8::MAX {
             let itself = matches!(byte, b'!'..=b'~' | 0xA1..=0xAC | 0xAE..);
             let code = if itself { None } else { substitutes.next() }.unwrap_or(byte.into());
-            chars[usize::from(byte)] = char::from_u32(code).unwrap_or_default();
+            chars[usize::from(byte)] = char::from_u32(code).expect("all codes below U+0144 are characters");
             bytes[code as usize] = Some(byte);
         }
         Self { chars, bytes }
@@ -34,8 +34,7 @@ impl ByteText {
         text.bytes().map(|b| self.char(b)).collect()
     }
 
-    /// Appends the bytes that `text` stands for; `None` (and nothing appended) where a character is
-    /// not of the alphabet.
+    /// Appends the bytes of `text`; `None` (and nothing appended) if a character is not in the alphabet.
     pub(super) fn decode_into(&self, text: &str, out: &mut Vec<u8>) -> Option<()> {
         let start = out.len();
         for c in text.chars() {

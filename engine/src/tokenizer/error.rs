@@ -9,18 +9,18 @@ pub enum TokenizerError {
     /// A key is missing or of the wrong type.
     #[error(transparent)]
     Metadata(#[from] GgufError),
-    /// `tokenizer.ggml.model` names a kind that Assay does not have.
+    /// `tokenizer.ggml.model` names a kind that the engine does not know.
     #[error("key 'tokenizer.ggml.model': '{found}' is not supported, want 'llama' or 'gpt2'")]
     Model {
         /// The value in the file.
         found: String,
     },
-    /// `tokenizer.ggml.pre` names a pre-tokenizer that Assay does not have.
+    /// `tokenizer.ggml.pre` names a pre-tokenizer that the engine does not know.
     #[error("key 'tokenizer.ggml.pre': '{found}' is not supported, want one of {}", known.join(", "))]
     PreTokenizer {
         /// The value in the file.
         found: String,
-        /// The values that would do.
+        /// The accepted values.
         known: &'static [&'static str],
     },
     /// A pattern of a pre-tokenizer does not compile.
@@ -49,6 +49,14 @@ pub enum TokenizerError {
         /// Tokens accepted at most.
         limit: usize,
     },
+    /// More merges than symbols can count.
+    #[error("key 'tokenizer.ggml.merges': {found} merges, the limit is {limit}")]
+    TooManyMerges {
+        /// Merges in the file.
+        found: usize,
+        /// Merges accepted at most.
+        limit: usize,
+    },
     /// Two tokens with the same text.
     #[error("tokens {first} and {second} are both '{text}'")]
     DuplicateToken {
@@ -59,7 +67,7 @@ pub enum TokenizerError {
         /// Higher id.
         second: u32,
     },
-    /// A score with which nothing can be compared.
+    /// A score that is NaN.
     #[error("key 'tokenizer.ggml.scores': token {id} has the score {found}")]
     Score {
         /// The token.
@@ -88,7 +96,7 @@ pub enum TokenizerError {
         "key 'tokenizer.ggml.merges': merge {index} is '{text}', want two parts and a space between them"
     )]
     Merge {
-        /// Its place in the list.
+        /// Its index in the list.
         index: usize,
         /// The text in the file.
         text: String,
@@ -116,7 +124,7 @@ pub enum TokenizerError {
     NoToken {
         /// The byte.
         byte: u8,
-        /// Where it stands in the piece of text between special tokens.
+        /// Its index in the piece of text between special tokens.
         at: usize,
     },
     /// An id outside the vocabulary.

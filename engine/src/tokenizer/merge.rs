@@ -1,13 +1,12 @@
-//! Merging neighbours in the order of their rank, shared by both kinds of tokenizer.
+//! Merging adjacent symbols in the order of their rank, for both kinds of tokenizer.
 //!
-//! The symbols form a linked list over an array; candidate pairs wait in a heap. A pair that has
-//! become stale because one side was merged meanwhile is recognised when it is popped. So a text of
-//! n symbols takes O(n log n), however long it is.
+//! The symbols are a linked list in an array; candidate pairs are in a heap. A pair that became stale because one side
+//! was merged is recognised when it is popped. A text of n symbols takes O(n log n).
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// A stretch of the text, merged so far. `id` is the caller's, e.g. a token.
+/// A range of the text that has been merged. `id` belongs to the caller, e.g. a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Symbol {
     pub(super) start: usize,
@@ -15,8 +14,7 @@ pub(super) struct Symbol {
     pub(super) id: u32,
 }
 
-/// The symbol that a pair becomes, and how urgent that is: the lowest rank is merged first, among equals
-/// the leftmost.
+/// The symbol that a pair becomes, and its rank: the lowest rank is merged first, the leftmost of equal ranks.
 #[derive(Clone, Copy)]
 pub(super) struct Merged {
     pub(super) rank: u32,
@@ -30,7 +28,7 @@ struct Node {
     live: bool,
 }
 
-/// A candidate, ordered by its first two fields; the rest describes the pair as it was when found.
+/// A pair to merge, ordered by its first two fields. The ends are those at the time it was found.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     rank: u32,
@@ -41,7 +39,7 @@ struct Candidate {
     id: u32,
 }
 
-/// Merges `symbols`, which follow each other without gaps, until `pair` offers nothing more.
+/// Merges `symbols`, which are adjacent ranges, until `pair` returns `None` for all neighbours.
 pub(super) fn merge(
     symbols: impl IntoIterator<Item = Symbol>,
     pair: impl Fn(Symbol, Symbol) -> Option<Merged>,

@@ -1,9 +1,9 @@
-//! Tokenizers from the file: ids from text and text from ids.
+//! Tokenizers: text to ids and back, by the vocabulary in the model file.
 //!
 //! `tokenizer.ggml.model` decides: `llama` is SentencePiece-style with byte fallback (`sentence_piece`),
-//! `gpt2` byte-level BPE (`bpe`) behind one of the pre-tokenizers in `pre`. Both merge with the same
-//! heap (`merge`). Special tokens are cut out of the text first (`special`); [`StreamDecoder`] turns
-//! ids into text as they come.
+//! `gpt2` byte-level BPE (`bpe`) after one of the pre-tokenizers in `pre`. Both merge with the same
+//! heap (`merge`). Special tokens are cut out of the text first (`special`); [`StreamDecoder`] decodes
+//! ids one by one.
 //!
 //! Behaviour follows llama.cpp, with three differences: decoding gives back exactly the text that
 //! was encoded (llama.cpp also removes spaces before punctuation), text that a vocabulary cannot
@@ -35,8 +35,8 @@ use vocab::{DefaultIds, Vocab};
 pub struct EncodeOptions {
     /// Add BOS and EOS where the model wants them.
     pub add_special: bool,
-    /// Turn the text of a control token, such as `<|im_end|>`, into that token. Off for text from
-    /// users who must not forge a turn of a conversation.
+    /// Turn the text of a control token, such as `<|im_end|>`, into that token. Set it to false for text
+    /// from users who must not be able to forge a turn of a conversation.
     pub parse_special: bool,
 }
 
@@ -52,11 +52,11 @@ pub struct Tokenizer {
     vocab: Vocab,
     specials: Specials,
     model: Model,
-    /// Written before each text with `add_special`.
+    /// Token before each text with `add_special`.
     add_bos: Option<u32>,
-    /// Written after each text with `add_special`.
+    /// Token after each text with `add_special`.
     add_eos: Option<u32>,
-    /// A space is put before each text and after each special token, and taken away again on decoding.
+    /// A space is added before each text and after each special token, and removed again on decoding.
     add_space_prefix: bool,
 }
 
@@ -116,17 +116,17 @@ impl Tokenizer {
         self.add_bos.is_some()
     }
 
-    /// True for EOS, end of turn and end of message: a model that emits one has finished.
+    /// True for EOS, end of turn and end of message: the model has finished when it emits one.
     pub fn ends_generation(&self, id: u32) -> bool {
         self.vocab.ends_generation(id)
     }
 
-    /// The token's text as it stands in the file, e.g. `Ġthe` or `<0x0A>`.
+    /// The token's text in the file, e.g. `Ġthe` or `<0x0A>`.
     pub fn text(&self, id: u32) -> Result<&str, TokenizerError> {
         self.vocab.text(id)
     }
 
-    /// What the token is.
+    /// The token's kind.
     pub fn kind(&self, id: u32) -> Result<TokenKind, TokenizerError> {
         self.vocab.kind(id)
     }
@@ -187,13 +187,12 @@ impl Tokenizer {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// A decoder for text that continues another text, such as generated tokens after a prompt: it
-    /// takes no space away.
+    /// A decoder for text that continues another text, such as generated tokens after a prompt. It removes no space.
     pub fn stream(&self, show_special: bool) -> StreamDecoder<'_> {
         StreamDecoder::new(self, show_special)
     }
 
-    /// Appends the bytes that `id` stands for.
+    /// Appends the bytes of token `id`.
     fn piece_into(&self, id: u32, show_special: bool, out: &mut Vec<u8>) -> Result<(), TokenizerError> {
         let text = self.vocab.text(id)?;
         match self.vocab.kind(id)? {

@@ -1,8 +1,8 @@
 //! Pre-tokenizers: how byte-level BPE cuts a text into words before it merges.
 //!
 //! The published patterns need one look-ahead, `\s+(?!\S)|\s+`: of a run of white space, all but the last
-//! character is a word, because the last one belongs to what follows. Here the patterns go without it,
-//! so that an engine of guaranteed linear time can run them, and the rule is applied to the match.
+//! character is a word, because the last one belongs to what follows. Here the patterns leave it out,
+//! so that a regex engine of guaranteed linear time can run them, and the rule is applied to the match.
 
 use regex::Regex;
 
@@ -32,7 +32,7 @@ pub(super) struct PreTokenizer {
 }
 
 impl PreTokenizer {
-    /// The one named `name` in a file; a file without a name means `default`.
+    /// The pre-tokenizer that a file names; `default` if it names none.
     pub(super) fn named(name: Option<&str>) -> Result<Self, TokenizerError> {
         let name = name.unwrap_or("default");
         let Some(&name) = NAMES.iter().find(|&&known| known == name) else {
@@ -47,17 +47,18 @@ impl PreTokenizer {
             "smollm" => vec![isolate(r"\p{N}")?, words(GPT2, false)?],
             "llama-bpe" => vec![words(LLAMA3, true)?],
             "qwen2" => vec![words(QWEN2, true)?],
-            _ => vec![
+            "default" => vec![
                 isolate(r"[\p{P}\$\+<=>\^~\|]+")?,
                 words(GPT2, false)?,
                 isolate(r"\p{N}+")?,
                 isolate("[0-9][0-9][0-9]")?,
             ],
+            other => unreachable!("'{other}' is in NAMES but has no steps"),
         };
         Ok(Self { name, steps })
     }
 
-    /// True if a word that is a token as it stands is not taken apart and merged.
+    /// True if a word that is a token is not split and merged.
     pub(super) fn prefers_whole_words(&self) -> bool {
         self.name == "llama-bpe"
     }
@@ -100,7 +101,7 @@ fn run<E>(steps: &[Step], text: &str, word: &mut dyn FnMut(&str) -> Result<(), E
     }
 }
 
-/// Gives the last of several white-space characters back if more text follows.
+/// The end of the word, without the last of several white-space characters if more text follows.
 fn end_of_word(text: &str, start: usize, end: usize, lines: bool) -> usize {
     let Some(last) = text[start..end].chars().next_back() else { return end };
     let by_rule = last.is_whitespace() && !(lines && matches!(last, '\r' | '\n'));
@@ -144,7 +145,7 @@ mod tests {
     #[test]
     fn smollm_takes_digits_one_by_one() {
         assert_eq!(words("smollm", "in 1999 x"), ["in", " ", "1", "9", "9", "9", " x"]);
-        // The space before a digit ends its piece: the look-ahead sees nothing behind it.
+        // The space before a digit ends its piece: the look-ahead sees nothing after it.
         assert_eq!(words("smollm", "a  1"), ["a", "  ", "1"]);
     }
 

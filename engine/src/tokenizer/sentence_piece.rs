@@ -9,7 +9,7 @@ use super::merge::{Merged, Symbol, merge};
 use super::vocab::Vocab;
 use crate::gguf::Metadata;
 
-/// What a space becomes.
+/// Replaces a space.
 pub(super) const SPACE: char = '▁';
 
 /// Id of a character that has no token.
@@ -17,11 +17,11 @@ const NO_TOKEN: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct SentencePiece {
-    /// By token: place of its score among all scores, the highest first. Equal scores share a place.
+    /// By token: rank of its score, 0 for the highest. Equal scores have the same rank.
     ranks: Vec<u32>,
     /// By byte: its token.
     bytes: Vec<Option<u32>>,
-    /// Bytes of the longest token: longer texts need not be looked up.
+    /// Bytes of the longest token; longer texts are not looked up.
     longest: usize,
 }
 
@@ -63,7 +63,7 @@ impl SentencePiece {
     }
 }
 
-/// Places of the scores, the highest first; all 0 without scores.
+/// Ranks of the scores, the highest first; all 0 without scores.
 fn read_ranks(meta: &Metadata, tokens: usize) -> Result<Vec<u32>, TokenizerError> {
     const KEY: &str = "tokenizer.ggml.scores";
     let Some(scores) = meta.opt_f32s(KEY)? else { return Ok(vec![0; tokens]) };

@@ -2,14 +2,14 @@
 
 use super::vocab::{TokenKind, Vocab};
 
-/// A stretch of the text, or a token found in it.
+/// A piece of the text, or a token found in it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Fragment<'a> {
     Text(&'a str),
     Token(u32),
 }
 
-/// The tokens that are cut out, longest text first so that no token hides a longer one, then by id.
+/// The tokens that are cut out, longest text first so that a token never matches inside a longer one, then by id.
 #[derive(Debug)]
 pub(super) struct Specials {
     tokens: Vec<(u32, String, TokenKind)>,

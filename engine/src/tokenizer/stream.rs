@@ -2,13 +2,13 @@
 
 use super::{Tokenizer, TokenizerError};
 
-/// Text of a growing sequence of tokens. A character whose bytes are spread over several tokens appears
+/// Decodes a growing sequence of tokens. A character whose bytes are spread over several tokens is returned
 /// with the last of them.
 #[derive(Debug)]
 pub struct StreamDecoder<'a> {
     tokenizer: &'a Tokenizer,
     show_special: bool,
-    /// Start of a character whose end has not come yet: at most three bytes between calls.
+    /// The first bytes of an incomplete character: at most three between calls.
     pending: Vec<u8>,
 }
 
@@ -20,17 +20,17 @@ impl<'a> StreamDecoder<'a> {
     /// The text that `id` completes; often a word, sometimes nothing yet.
     pub fn push(&mut self, id: u32) -> Result<String, TokenizerError> {
         self.tokenizer.piece_into(id, self.show_special, &mut self.pending)?;
-        Ok(take_complete(&mut self.pending))
+        Ok(drain_complete(&mut self.pending))
     }
 
-    /// What is left at the end: a character that was never completed, as U+FFFD.
+    /// The rest at the end: an incomplete character becomes U+FFFD.
     pub fn finish(self) -> String {
         String::from_utf8_lossy(&self.pending).into_owned()
     }
 }
 
-/// Removes all complete characters from `bytes`. Bytes that can start no character become U+FFFD.
-fn take_complete(bytes: &mut Vec<u8>) -> String {
+/// Removes all complete characters from `bytes` and returns them. Invalid bytes become U+FFFD.
+fn drain_complete(bytes: &mut Vec<u8>) -> String {
     let mut incomplete = 0;
     if let Some(last) = bytes.utf8_chunks().last() {
         let tail = last.invalid();
@@ -51,7 +51,7 @@ mod tests {
         let mut pending = Vec::new();
         let texts = chunks.iter().map(|chunk| {
             pending.extend_from_slice(chunk);
-            take_complete(&mut pending)
+            drain_complete(&mut pending)
         });
         (texts.collect(), pending)
     }

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::TokenizerError;
 use crate::gguf::Metadata;
 
-/// Ids are `u32` and merges may add as many symbols again, so this leaves room.
+/// Tokens accepted at most. Ids are `u32`, and merges add symbols after the tokens; see `MAX_MERGES` in `bpe`.
 const MAX_TOKENS: usize = 1 << 24;
 
-/// Texts that end a generation whatever the file says of them, as in llama.cpp.
+/// Texts of tokens that end a generation, whatever type the file gives them; as in llama.cpp.
 const END_TEXTS: [&str; 12] = [
     "<|eot_id|>",
     "<|im_end|>",
@@ -28,11 +28,11 @@ const END_TEXTS: [&str; 12] = [
 /// What a token is, as numbered in `tokenizer.ggml.token_type`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TokenKind {
-    /// No meaning given; decodes to nothing.
+    /// Without a meaning; decodes to nothing.
     Undefined,
     /// Text.
     Normal,
-    /// Stands for text outside the vocabulary.
+    /// Replaces text outside the vocabulary.
     Unknown,
     /// A mark such as `<s>`: parsed and shown only on demand.
     Control,
@@ -81,7 +81,7 @@ pub(super) struct Vocab {
     end_of_generation: BTreeSet<u32>,
 }
 
-/// Ids that hold where the file names none.
+/// Ids to use if the file names none.
 #[derive(Clone, Copy, Default)]
 pub(super) struct DefaultIds {
     pub(super) bos: Option<u32>,
@@ -186,7 +186,7 @@ fn special_id(
     }
 }
 
-/// The byte that a token of the form `<0xAB>` stands for.
+/// The byte that a token of the form `<0xAB>` encodes.
 pub(super) fn byte_of(text: &str) -> Option<u8> {
     let digits = text.strip_prefix("<0x")?.strip_suffix('>')?;
     let hex = digits.len() == 2 && digits.bytes().all(|b| b.is_ascii_hexdigit());

@@ -78,7 +78,7 @@ fn directory() -> Vec<Broken> {
         with("element-type", |t| t.kind = 99, "element type 99"),
         with("part-of-a-block", |t| t.kind = 12, "q4_k block"),
         with("size-overflow", |t| t.dims = vec![1 << 32, 1 << 32], "overflows"),
-        with("offset-unaligned", |t| t.offset = Some(8), "no multiple of the alignment"),
+        with("offset-unaligned", |t| t.offset = Some(8), "not a multiple of the alignment"),
         with("offset-outside", |t| t.offset = Some(1 << 40), "but the file has"),
         with("overlap", |t| t.offset = Some(0), "inside tensor"),
     ]

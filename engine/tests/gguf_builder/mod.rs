@@ -29,7 +29,7 @@ pub enum V {
     F32s(Vec<f32>),
     I32s(Vec<i32>),
     Bools(Vec<u8>),
-    /// Type number and bytes as they are to stand in the file.
+    /// Type number and bytes to write to the file.
     Raw(u32, Vec<u8>),
 }
 
@@ -58,7 +58,7 @@ pub fn strs<S: AsRef<str>>(items: &[S]) -> V {
     V::Strs(items.iter().map(|s| s.as_ref().to_owned()).collect())
 }
 
-/// A string as it stands in a file.
+/// A string as it is written in a file.
 pub fn string(s: impl AsRef<[u8]>) -> Vec<u8> {
     let s = s.as_ref();
     [&(s.len() as u64).to_le_bytes()[..], s].concat()
