@@ -9,6 +9,7 @@
 mod attention;
 mod correctly_rounded;
 mod gelu_mul;
+mod layer_norm;
 mod matmul;
 mod rms_norm;
 mod rope;

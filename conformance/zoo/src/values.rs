@@ -204,6 +204,11 @@ fn attention() -> Vec<Mutant> {
     ]
 }
 
+/// The elements of the bias; none where the op has none.
+fn bias(w: &Work<'_>) -> Vec<f32> {
+    if w.record.find("bias").is_some() { w.values("bias") } else { Vec::new() }
+}
+
 fn norms() -> Vec<Mutant> {
     vec![
         kernel("rms-norm-eps-outside", Stem::RmsNorm, "epsilon outside the root", |w| {
@@ -270,6 +275,31 @@ fn norms() -> Vec<Mutant> {
                 w.operand("x").is_some_and(|o| o.layout.stride(0) > o.layout.dim(1) && o.layout.dim(0) > 1);
             w.run()?;
             w.change_out(|_, y| if padded { f32::NAN } else { y });
+            Ok(())
+        }),
+        kernel(
+            "layer-norm-mean-not-subtracted",
+            Stem::LayerNorm,
+            "the mean is used for the variance only",
+            |w| {
+                let (x, weight, bias) = (w.values("x"), w.values("weight"), bias(w));
+                let eps = w.record.params["eps"].as_f64().unwrap_or(0.0);
+                let n = weight.len();
+                w.run()?;
+                w.change_out(|at, _| {
+                    let row = &x[at[0] * n..(at[0] + 1) * n];
+                    let mean = row.iter().map(|v| f64::from(*v)).sum::<f64>() / n as f64;
+                    let variance = row.iter().map(|v| (f64::from(*v) - mean).powi(2)).sum::<f64>() / n as f64;
+                    let scaled = f64::from(row[at[1]]) * f64::from(weight[at[1]]) / (variance + eps).sqrt();
+                    narrow(scaled + bias.get(at[1]).map_or(0.0, |b| f64::from(*b)))
+                });
+                Ok(())
+            },
+        ),
+        kernel("layer-norm-bias-ignored", Stem::LayerNorm, "bias never added", |w| {
+            let bias = bias(w);
+            w.run()?;
+            w.change_out(|at, y| y - bias.get(at[1]).copied().unwrap_or(0.0));
             Ok(())
         }),
         kernel("softmax-without-maximum", Stem::Softmax, "softmax without max subtraction", |w| {

@@ -57,6 +57,7 @@ macro_rules! for_each_op {
             cast Cast,
             copy Copy,
             fill Fill,
+            layer_norm LayerNorm,
         }
     };
 }

@@ -93,10 +93,15 @@ impl Model {
             .gauss("x", &[1, embd])
             .gauss("weight", &[embd])
             .empty("out", DType::F32, &[1, embd]);
+        let layer_norm = elementwise(Stem::LayerNorm, &["x"], embd)
+            .param("eps", 1e-5f32)
+            .gauss("weight", &[embd])
+            .gauss("bias", &[embd]);
         let gelu = |form| elementwise(Stem::GeluMul, &["gate", "up"], ff).param("form", form);
         let argmax = Record::new(Stem::Argmax).gauss("x", &[1, vocab]).empty("out", DType::U32, &[1]);
         vec![
             self.case(&format!("1x{embd}"), norm),
+            self.case(&format!("1x{embd}"), layer_norm),
             self.case(&format!("1x{ff}"), elementwise(Stem::SiluMul, &["gate", "up"], ff)),
             self.case(&format!("1x{ff}, erf"), gelu(Gelu::Erf)),
             self.case(&format!("1x{ff}, tanh"), gelu(Gelu::Tanh)),

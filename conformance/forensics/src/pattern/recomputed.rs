@@ -111,6 +111,12 @@ fn variations(record: &Record) -> Vec<(String, Record)> {
             add("epsilon outside the root", epsilon_outside(record));
             add("weight missing", floats(record, "weight", |_| 1.0));
         }
+        Stem::LayerNorm => {
+            add("epsilon 1e-6", Some(param(record, "eps", json!(1e-6))));
+            add("epsilon 1e-5", Some(param(record, "eps", json!(1e-5))));
+            add("weight missing", floats(record, "weight", |_| 1.0));
+            add("bias missing", floats(record, "bias", |_| 0.0));
+        }
         Stem::Matmul => matmul(record, &mut add),
         Stem::Embed => {
             add("token ids one too large", indices(record, "ids", |id| id.checked_add(1)));
