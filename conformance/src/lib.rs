@@ -9,7 +9,7 @@
 //!   name, and [`expectations`] lists the known failures.
 //! * [`control`] proves that the suite can fail.
 //! * [`registry`]: a backend by name, for work that needs one; the program above implements it. [`place`] selects ops of a
-//!   model. [`file`](mod@file) replaces a file in one step.
+//!   model.
 //!
 //! The suite knows no particular backend and starts no process. `assay-cli` does both.
 #![forbid(unsafe_code)]
@@ -19,7 +19,6 @@ pub mod data;
 pub mod dense;
 pub mod expectations;
 pub mod family;
-pub mod file;
 pub mod guard;
 pub mod name;
 pub mod ops;

@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 
-use crate::file;
 
 /// Reads the names; none where the file does not exist.
 pub fn read(path: &Path) -> io::Result<Vec<String>> {
@@ -27,5 +26,5 @@ pub fn add(path: &Path, names: &[String]) -> io::Result<()> {
     }
     all.extend(new);
     let text = format!("# Cases that have failed; `assay check` runs them first.\n{}\n", all.join("\n"));
-    file::replace(path, text.as_bytes())
+    output_file::write(path, text.as_bytes())
 }

@@ -12,7 +12,7 @@
 //!
 //! * [`model`] holds the weights on a backend and runs the layers; every step is an op of the contract.
 //! * [`kv_cache`] holds keys and values of several sequences and checks their bounds.
-//! * [`taps`] gives out intermediate results, [`safetensors_file`] writes them, [`output_file`] makes files appear whole.
+//! * [`taps`] gives out intermediate results, [`safetensors_file`] writes them.
 //!
 //! From the logits to the text: [`sampler`] chooses a token, [`generate`] repeats that until the end.
 //!
@@ -30,7 +30,6 @@ pub mod guard_rail;
 pub mod kv_cache;
 pub mod model;
 pub mod model_sizes;
-pub mod output_file;
 mod rng;
 pub mod safetensors_file;
 pub mod sampler;

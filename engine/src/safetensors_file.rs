@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::output_file::OutputFile;
+use output_file::OutputFile;
 use crate::spill_file::SpillFile;
 
 /// The header's length is padded to a multiple of this, so that the data are aligned.

@@ -65,7 +65,7 @@ impl Bench {
         print(&table(&self, &measured, &size, peaks));
         if let Some(path) = &self.json {
             let report = report(&self, &measured, &size, peaks);
-            conformance::file::replace(path, format!("{report:#}\n").as_bytes())
+            output_file::write(path, format!("{report:#}\n").as_bytes())
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
         }
         print("STATUS=OK\n");

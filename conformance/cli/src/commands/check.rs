@@ -13,7 +13,7 @@ use conformance::name::CaseName;
 use conformance::outcome::{CaseResult, Outcome};
 use conformance::random::RandomCases;
 use conformance::suite::{self, Filter, Shard};
-use conformance::{control, file, regressions, shrink};
+use conformance::{control, regressions, shrink};
 use forensics::{capsule, replay};
 
 use super::progress::Progress;
@@ -265,7 +265,7 @@ impl Check {
     fn report(&self, finished: &Sweep) -> Result<(), Trouble> {
         print(&report::table(finished));
         let write = |path: &Path, text: &str| {
-            file::replace(path, text.as_bytes())
+            output_file::write(path, text.as_bytes())
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
         };
         write(&self.html, &report::html::html(finished))?;

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use assay_cli::backends::Settings;
 use assay_cli::report;
-use conformance::file;
 use forensics::diff::lockstep::{DiffError, Lockstep};
 use forensics::diff::{self, Kind, stored};
 use forensics::provenance::ModelId;
@@ -100,7 +99,7 @@ impl Diff {
         }
         print(&report::diff::text(&diff));
         let write = |path: &Path, text: String| {
-            file::replace(path, text.as_bytes())
+            output_file::write(path, text.as_bytes())
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
         };
         if let Some(path) = &self.json {

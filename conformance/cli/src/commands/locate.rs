@@ -6,7 +6,6 @@ use std::process::Command;
 use assay_cli::backends::on_backend;
 use assay_cli::report;
 use clap::ValueEnum;
-use conformance::file;
 use conformance::registry::Job;
 use forensics::locate::inside::{Inside, tell};
 use forensics::locate::outside::{Told, listen};
@@ -91,7 +90,7 @@ impl Locate {
         }
         print(&located.text());
         let write = |path: &Path, text: String| {
-            file::replace(path, text.as_bytes())
+            output_file::write(path, text.as_bytes())
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
         };
         if let Some(path) = &self.json {

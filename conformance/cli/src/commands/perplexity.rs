@@ -77,7 +77,7 @@ impl Perplexity {
                 "standard_error": error,
                 "seconds": seconds,
             });
-            conformance::file::replace(path, format!("{report:#}\n").as_bytes())
+            output_file::write(path, format!("{report:#}\n").as_bytes())
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
         }
         Ok(End::Well)

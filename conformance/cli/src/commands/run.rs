@@ -204,7 +204,7 @@ impl Job for Talk<'_> {
         }
         if let (Some(path), Some(answer)) = (&self.args.json, &last) {
             let report = format!("{:#}\n", self.report(answer, &identity));
-            conformance::file::replace(path, report.as_bytes())
+            output_file::write(path, report.as_bytes())
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
         }
         print("STATUS=OK\n");

@@ -239,7 +239,7 @@ const MAX_OUTPUT: usize = 1 << 30;
 pub fn write(path: &Path, generator: &str, cases: &[Capsule]) -> Result<(), CapsuleError> {
     let bytes =
         bytes(generator, cases).map_err(|source| CapsuleError::Container { path: path.into(), source })?;
-    conformance::file::replace(path, &bytes).map_err(|source| CapsuleError::Io { path: path.into(), source })
+    output_file::write(path, &bytes).map_err(|source| CapsuleError::Io { path: path.into(), source })
 }
 
 /// The file that [`write`](fn@write) writes.

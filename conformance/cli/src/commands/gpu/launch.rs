@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use conformance::file;
 use serde_json::{Value as Json, json};
 use softhip::control::{Options, SoftDevice};
 use softhip::memory::{Checks, FaultKind};
@@ -163,7 +162,7 @@ impl Launch {
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Trouble> {
-    file::replace(path, bytes).map_err(|error| Trouble::Input(format!("{}: {error}", path.display())))
+    output_file::write(path, bytes).map_err(|error| Trouble::Input(format!("{}: {error}", path.display())))
 }
 
 /// Saves the buffers that are to be kept, and says which bytes nothing has written.

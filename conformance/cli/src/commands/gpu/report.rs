@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use assay_cli::backends::Settings;
 use assay_cli::quality::baseline::Worse;
 use assay_cli::quality::{self, Baseline, Measured, Quality, Resources};
-use conformance::file;
 use serde_json::json;
 
 use super::{parse, read};
@@ -102,7 +101,7 @@ fn baseline(path: &Path) -> Result<Baseline, Trouble> {
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Trouble> {
-    file::replace(path, text.as_bytes())
+    output_file::write(path, text.as_bytes())
         .map_err(|error| Trouble::Input(format!("{}: {error}", path.display())))
 }
 

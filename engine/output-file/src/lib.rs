@@ -11,6 +11,7 @@
 //! | a device, FIFO or open descriptor (`/dev/fd/3`) | bytes are written to it as they come |
 //! | `-`, or standard output as `/dev/stdout` | bytes are written to standard output as they come |
 //! | a directory | an error |
+#![forbid(unsafe_code)]
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
@@ -65,7 +66,7 @@ impl OutputFile {
 
     /// A directory for more temporary files: the target's, so that they are on its disk; the system's if there is no target
     /// to replace.
-    pub(crate) fn temporary_directory(&self) -> PathBuf {
+    pub fn temporary_directory(&self) -> PathBuf {
         match &self.sink {
             Sink::Replace { target, .. } => directory_of(target).to_owned(),
             Sink::Direct(_) | Sink::Stdout(_) => std::env::temp_dir(),
@@ -239,7 +240,7 @@ mod tests {
             return write(Path::new(&path), b"to standard output").unwrap();
         }
         for path in STANDARD_OUTPUT {
-            let test = "output_file::tests::a_dash_is_standard_output";
+            let test = "tests::a_dash_is_standard_output";
             let mut child = std::process::Command::new(std::env::current_exe().unwrap());
             let child = child.args(["--exact", test, "--nocapture"]).env(CHILD, path).output().unwrap();
             let stdout = String::from_utf8(child.stdout).unwrap();
