@@ -8,8 +8,7 @@
 //! * [`suite`]: all cases. [`random`] adds random ones, [`shrink`] makes a failing case smaller, [`regressions`] keeps its
 //!   name, and [`expectations`] lists the known failures.
 //! * [`control`] proves that the suite can fail.
-//! * [`registry`]: a backend by name, for work that needs one; the program above implements it. [`place`] selects ops of a
-//!   model.
+//! * [`registry`]: a backend by name, for work that needs one; the program above implements it.
 //!
 //! The suite knows no particular backend and starts no process. `assay-cli` does both.
 #![forbid(unsafe_code)]

@@ -12,7 +12,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{Buffer, DType, DeviceError, IndexBuffer, Layout, Numerics, Op, OpForm, Site, Valid, View};
+use crate::{
+    Buffer, DType, DeviceError, IndexBuffer, Layout, Numerics, Op, OpForm, Record, Site, Valid, View,
+};
 
 /// What a device is. A report never shows a result without it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -299,5 +301,12 @@ pub trait Backend {
     ) -> Result<IndexBuffer<Self::Buffer>, DeviceError> {
         let buffer = self.upload(stream, bytemuck::cast_slice(values), label)?;
         Ok(IndexBuffer { buffer, values: values.to_vec() })
+    }
+}
+
+impl Record {
+    /// New buffers of `backend` with the operands' content, one per operand.
+    pub fn upload<D: Backend>(&self, backend: &D, stream: &D::Stream) -> Result<Vec<D::Buffer>, DeviceError> {
+        self.operands().iter().map(|o| backend.upload(stream, &o.bytes, &o.name)).collect()
     }
 }

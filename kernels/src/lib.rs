@@ -23,7 +23,6 @@ mod extended;
 mod numerics;
 pub mod ops;
 pub mod quant;
-mod record;
 mod rng;
 mod site;
 mod tensor;
@@ -36,9 +35,9 @@ pub use dtype::{DType, UnknownDType};
 pub use error::{Check, DeviceError, Error, OpError, Overrun, Side};
 pub use numerics::{Activations, Depth, Float, Growth, Numerics, Weights};
 pub use ops::{
-    Axis, AxisKind, Class, Facts, Op, OpForm, OperandFact, OperandKind, OperandRef, Rebind, Role, Stem, Valid,
+    Axis, AxisKind, BindError, Class, Facts, Op, OpForm, OperandFact, OperandKind, OperandRef, Rebind,
+    Record, RecordOperand, Role, Stem, Valid,
 };
-pub use record::{BindError, Record, RecordOperand};
 pub use rng::SplitMix64;
 pub use site::{Phase, Site, SiteFilter, SiteFilterError, UnknownPhase};
 pub use tensor::{Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};

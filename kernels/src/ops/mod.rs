@@ -14,6 +14,7 @@ mod check;
 mod facts;
 mod form;
 mod operand;
+mod record;
 
 use std::fmt;
 use std::ops::Deref;
@@ -21,7 +22,6 @@ use std::str::FromStr;
 
 use serde_json::{Map, Value};
 
-use crate::record::{Bag, BindError};
 use crate::{Buffer, OpError, ViewMut};
 
 pub use axis::{Axis, AxisKind};
@@ -30,6 +30,8 @@ pub use facts::{Class, Facts, OperandFact, OperandKind};
 pub use form::OpForm;
 pub(crate) use operand::operands;
 pub use operand::{OperandRef, Rebind, Role};
+use record::Bag;
+pub use record::{BindError, Record, RecordOperand};
 
 /// Calls `$then! { module Type, … }` with every op, in the order of tables and reports.
 ///

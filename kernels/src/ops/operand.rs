@@ -5,8 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use super::record::{Bag, BindError};
 use super::{OperandFact, OperandKind};
-use crate::record::{Bag, BindError};
 use crate::{Indices, Layout, Source, View, ViewMut};
 
 /// What an op does with an operand.
@@ -275,7 +275,7 @@ macro_rules! operands {
             pub(crate) fn bind(
                 #[allow(unused_variables, reason = "an op may have no parameters")]
                 params: &serde_json::Map<String, serde_json::Value>,
-                bag: &mut $crate::record::Bag<'a, B>,
+                bag: &mut $crate::ops::record::Bag<'a, B>,
             ) -> Result<Self, $crate::BindError> {
                 Ok($Op {
                     $($operand: $crate::ops::operand::Operand::take(stringify!($operand), bag)?,)+

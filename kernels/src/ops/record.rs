@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use serde_json::{Map, Value};
 
-use crate::{Backend, Buffer, DeviceError, Indices, Layout, Op, OpForm, Role, Stem, View, ViewMut};
+use super::{Op, OpForm, Role, Stem};
+use crate::{Buffer, DeviceError, Indices, Layout, View, ViewMut};
 
 /// A multiple of every alignment that an op asks for: a record that leaves out the front of a buffer keeps the alignment of
 /// what it holds.
@@ -171,11 +172,6 @@ impl Record {
     pub fn form(&self) -> OpForm {
         let operands = self.operands.iter().map(|o| (o.name.clone(), o.role, o.layout)).collect();
         OpForm { stem: self.stem, params: self.params.clone(), operands }
-    }
-
-    /// New buffers of `backend` with the operands' content, one per operand.
-    pub fn upload<D: Backend>(&self, backend: &D, stream: &D::Stream) -> Result<Vec<D::Buffer>, DeviceError> {
-        self.operands.iter().map(|o| backend.upload(stream, &o.bytes, &o.name)).collect()
     }
 
     /// The op over `buffers`, one per operand in their order.
