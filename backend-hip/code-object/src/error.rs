@@ -1,5 +1,7 @@
 //! Why a file is no code object that can be used.
 
+use std::fmt::{self, Display, Formatter};
+
 use crate::target::Target;
 
 /// Why a file is no code object that can be used.
@@ -42,7 +44,7 @@ pub enum ObjectError {
         /// Its size in memory.
         size: u64,
         /// What is wrong with it.
-        problem: &'static str,
+        problem: SegmentProblem,
     },
     /// A dynamic relocation of a kind that no kernel of this ABI needs.
     #[error("relocation type {kind} at {address:#x} is not supported")]
@@ -76,8 +78,8 @@ pub enum ObjectError {
     OutsideImage {
         /// The kernel.
         kernel: String,
-        /// Descriptor or code.
-        what: &'static str,
+        /// Which part of it.
+        what: KernelPart,
         /// Where it should be.
         address: u64,
     },
@@ -86,11 +88,77 @@ pub enum ObjectError {
     Contradiction {
         /// The kernel.
         kernel: String,
-        /// The quantity.
-        what: &'static str,
+        /// Which size.
+        what: KernelSize,
         /// In the metadata.
         metadata: u32,
         /// In the descriptor.
         descriptor: u32,
     },
+}
+
+/// What is wrong with a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SegmentProblem {
+    /// Its bytes are not all in the file.
+    OutsideFile,
+    /// It has more bytes in the file than in memory.
+    LargerInFile,
+    /// The segments together exceed the limit of an image.
+    TooLarge,
+    /// It ends beyond the limit of an image.
+    TooFar,
+    /// It shares addresses with another segment.
+    Overlapping,
+}
+
+impl Display for SegmentProblem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OutsideFile => "outside the file",
+            Self::LargerInFile => "larger in the file than in memory",
+            Self::TooLarge => "too large",
+            Self::TooFar => "too far from the image's start",
+            Self::Overlapping => "overlapping another",
+        })
+    }
+}
+
+/// A part of a kernel in the image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelPart {
+    /// Its descriptor.
+    Descriptor,
+    /// Its instructions.
+    Code,
+}
+
+impl Display for KernelPart {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Descriptor => "descriptor",
+            Self::Code => "code",
+        })
+    }
+}
+
+/// A size that both the metadata and the descriptor give.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelSize {
+    /// Bytes of arguments.
+    Kernarg,
+    /// Bytes of LDS.
+    Lds,
+    /// Bytes of scratch per work-item.
+    Scratch,
+}
+
+impl Display for KernelSize {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kernarg => "kernarg size",
+            Self::Lds => "LDS size",
+            Self::Scratch => "scratch size",
+        })
+    }
 }

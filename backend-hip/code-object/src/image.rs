@@ -6,7 +6,7 @@ use object::read::elf::{ProgramHeader as _, Rela as _};
 use object::{Endianness, elf};
 
 use crate::elf::Elf;
-use crate::error::ObjectError;
+use crate::error::{ObjectError, SegmentProblem};
 
 /// Images larger than this are refused: no kernel module comes near, and a hostile file
 /// must not make us allocate what it claims.
@@ -62,18 +62,18 @@ impl Image {
             }
             let (address, size) = (header.p_vaddr(endian), header.p_memsz(endian));
             let wrong = |problem| ObjectError::Segment { address, size, problem };
-            let file = header.data(endian, elf.data()).map_err(|()| wrong("outside the file"))?;
+            let file = header.data(endian, elf.data()).map_err(|()| wrong(SegmentProblem::OutsideFile))?;
             if file.len() as u64 > size {
-                return Err(wrong("larger in the file than in memory"));
+                return Err(wrong(SegmentProblem::LargerInFile));
             }
             total = total
                 .checked_add(size)
                 .filter(|&total| total <= MAX_IMAGE)
-                .ok_or_else(|| wrong("too large"))?;
+                .ok_or_else(|| wrong(SegmentProblem::TooLarge))?;
             if address.checked_add(size).is_none_or(|end| end > MAX_IMAGE) {
-                return Err(wrong("too far from the image's start"));
+                return Err(wrong(SegmentProblem::TooFar));
             }
-            let length = usize::try_from(size).map_err(|_| wrong("too large"))?;
+            let length = usize::try_from(size).map_err(|_| wrong(SegmentProblem::TooLarge))?;
             let mut bytes = vec![0; length];
             bytes[..file.len()].copy_from_slice(file);
             let flags = header.p_flags(endian).0;
@@ -84,7 +84,7 @@ impl Image {
         for pair in segments.windows(2) {
             if pair[0].range().end > pair[1].address {
                 let (address, size) = (pair[1].address, pair[1].bytes.len() as u64);
-                return Err(ObjectError::Segment { address, size, problem: "overlapping another" });
+                return Err(ObjectError::Segment { address, size, problem: SegmentProblem::Overlapping });
             }
         }
         let mut image = Self { segments, relocations: Vec::new() };

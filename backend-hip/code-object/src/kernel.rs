@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::argument::Argument;
 use crate::descriptor::Descriptor;
-use crate::error::ObjectError;
+use crate::error::{KernelPart, ObjectError};
 use crate::image::Image;
 
 /// A kernel: where its code is and what a launch must give it.
@@ -72,13 +72,14 @@ impl Placement {
         let outside = |what, address| ObjectError::OutsideImage { kernel: name.to_owned(), what, address };
         let at = range(symbol)?.start;
         let bytes = image.bytes(at..at.saturating_add(Descriptor::SIZE as u64));
-        let descriptor = bytes.and_then(Descriptor::read).ok_or_else(|| outside("descriptor", at))?;
+        let descriptor =
+            bytes.and_then(Descriptor::read).ok_or_else(|| outside(KernelPart::Descriptor, at))?;
         let code = range(name)?;
         let entry = at.wrapping_add_signed(descriptor.entry_offset);
         if image.is_executable(&code) && code.contains(&entry) {
             Ok(Self { entry, code, descriptor })
         } else {
-            Err(outside("code", entry))
+            Err(outside(KernelPart::Code, entry))
         }
     }
 }

@@ -29,7 +29,7 @@ mod target;
 pub use argument::{Argument, ArgumentKind, Axis, Hidden};
 pub use code_object::CodeObject;
 pub use descriptor::{Descriptor, FloatMode, UserSgpr};
-pub use error::ObjectError;
+pub use error::{KernelPart, KernelSize, ObjectError, SegmentProblem};
 pub use image::{Image, Relocation, Segment};
 pub use kernel::Kernel;
 pub use lines::{LineTable, Location};

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use rmpv::Value;
 
 use crate::argument::{Argument, ArgumentKind};
-use crate::error::ObjectError;
+use crate::error::{KernelSize, ObjectError};
 use crate::kernel::{Kernel, Placement};
 
 /// Reads the note's descriptor bytes. `place` finds a kernel's code and descriptor from its name
@@ -68,9 +68,9 @@ fn read_kernel(
 /// The sizes that stand both in the metadata and in the descriptor must be the same.
 fn agree(kernel: &Kernel) -> Result<(), ObjectError> {
     let sizes = [
-        ("kernarg size", kernel.kernarg_size, kernel.descriptor.kernarg_size),
-        ("LDS size", kernel.lds_size, kernel.descriptor.lds_size),
-        ("scratch size", kernel.scratch_size, kernel.descriptor.scratch_size),
+        (KernelSize::Kernarg, kernel.kernarg_size, kernel.descriptor.kernarg_size),
+        (KernelSize::Lds, kernel.lds_size, kernel.descriptor.lds_size),
+        (KernelSize::Scratch, kernel.scratch_size, kernel.descriptor.scratch_size),
     ];
     for (what, metadata, descriptor) in sizes {
         if metadata != descriptor {

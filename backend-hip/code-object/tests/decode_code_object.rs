@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use code_object::{ArgumentKind, CodeObject, Descriptor, ObjectError, UserSgpr};
+use code_object::{ArgumentKind, CodeObject, Descriptor, KernelSize, ObjectError, UserSgpr};
 
 fn read(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../softhip/tests/objects").join(name)).unwrap()
@@ -138,7 +138,7 @@ fn rejects_metadata_that_contradicts_the_descriptor() {
     let error = CodeObject::parse(&bytes).unwrap_err();
     assert!(matches!(
         error,
-        ObjectError::Contradiction { what: "LDS size", metadata: 64, descriptor: 65, .. }
+        ObjectError::Contradiction { what: KernelSize::Lds, metadata: 64, descriptor: 65, .. }
     ));
 }
 

@@ -6,7 +6,7 @@ use hip_api::Code;
 
 use super::SoftDevice;
 use super::state::State;
-use crate::report::{HostCall, Problem, Report};
+use crate::report::{HandleKind, HostCall, Problem, Report};
 use crate::sched::{Completion, EventId, StreamError, StreamId, Work};
 
 impl SoftDevice {
@@ -103,13 +103,12 @@ impl State {
     fn checked<T>(&mut self, outcome: Result<T, StreamError>, call: HostCall) -> Result<T, Code> {
         outcome.map_err(|error| {
             let gone = match error {
-                StreamError::DestroyedStream(stream) => Some(("stream", stream.number())),
-                StreamError::DestroyedEvent(event) => Some(("event", event.number())),
+                StreamError::DestroyedStream(stream) => Some((HandleKind::Stream, stream.number())),
+                StreamError::DestroyedEvent(event) => Some((HandleKind::Event, event.number())),
                 StreamError::NotRecorded(_) | StreamError::NotReady(_) => None,
             };
             if let Some((what, number)) = gone {
-                let problem =
-                    Problem::Handle { what: what.to_owned(), value: number as u64, destroyed: true };
+                let problem = Problem::Handle { what, value: number as u64, destroyed: true };
                 self.reports.push(Report::new(problem).call(call));
             }
             error.into()

@@ -15,7 +15,7 @@ mod text;
 use serde::{Deserialize, Serialize};
 
 pub use place::{CodePlace, HostCall, Operation, ThreadPlace};
-pub use problem::{LaunchProblem, LdsFault, LdsProblem, Problem, Segment};
+pub use problem::{HandleKind, LaunchProblem, LdsFault, LdsProblem, Problem, Segment};
 
 use crate::memory::Site;
 

@@ -23,6 +23,16 @@ pub enum Segment {
     Copy,
 }
 
+/// What a handle names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HandleKind {
+    /// A stream.
+    Stream,
+    /// An event.
+    Event,
+}
+
 /// A finding.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind")]
@@ -100,10 +110,10 @@ pub enum Problem {
         /// The operation that ran second.
         second: Box<Operation>,
     },
-    /// A handle (stream, event, module, function) that does not exist or no longer does.
+    /// A handle that does not exist or no longer does.
     Handle {
         /// What it should have been.
-        what: String,
+        what: HandleKind,
         /// Its value.
         value: u64,
         /// It existed once.

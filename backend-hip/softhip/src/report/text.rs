@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use super::Report;
 use super::place::{CodePlace, HostCall, Operation, ThreadPlace};
-use super::problem::{LaunchProblem, LdsFault, LdsProblem, Problem, Segment};
+use super::problem::{HandleKind, LaunchProblem, LdsFault, LdsProblem, Problem, Segment};
 use crate::memory::{AccessFault, AllocationInfo, AllocationKind, FaultKind, RaceSide, Side, Site};
 
 impl Display for Report {
@@ -238,6 +238,15 @@ impl Display for LaunchProblem {
                 write!(f, "a block of {}; the kernel demands {}", Triple(*block), Triple(*required))
             }
         }
+    }
+}
+
+impl Display for HandleKind {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stream => "stream",
+            Self::Event => "event",
+        })
     }
 }
 
