@@ -3,6 +3,15 @@
 use kernels::{DType, Layout, Record, Role};
 use serde::{Deserialize, Serialize};
 
+/// `n` as an element of an index operand.
+///
+/// # Panics
+///
+/// When `n` does not fit in a u32: a mistake in the suite, since [names](crate::name::LARGEST) allow no number that large.
+pub fn index(n: usize) -> u32 {
+    u32::try_from(n).expect("numbers of a case are far below 2^32")
+}
+
 /// A stream of random numbers: the `SplitMix64` generator.
 #[derive(Clone, Debug)]
 pub struct Random(u64);

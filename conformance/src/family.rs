@@ -7,7 +7,7 @@ use kernels::Stem;
 use proptest::strategy::{BoxedStrategy, Strategy};
 
 use crate::name::{CaseName, NameError, Spec};
-use crate::outcome::{CaseResult, Outcome};
+use crate::outcome::{CaseResult, Outcome, micros_since};
 use crate::target::Target;
 use crate::trial::{Judge, Stop, Trial};
 
@@ -109,7 +109,7 @@ impl<F: Family> Cases for Of<F> {
             outcome,
             worst: found.worst,
             compared: found.compared,
-            micros: u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX),
+            micros: micros_since(begin),
         })
     }
 }

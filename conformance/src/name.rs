@@ -47,6 +47,9 @@ pub trait Spec: Serialize + DeserializeOwned + Clone + fmt::Debug + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Clone + fmt::Debug + 'static> Spec for T {}
 
+/// Largest whole number in a case's name, seeds aside: extents, counts and positions, of which a few added up fit in a u32.
+pub const LARGEST: u64 = 1 << 30;
+
 /// The name of a case without its backend.
 #[derive(Clone, PartialEq, Eq, Debug, Hash, PartialOrd, Ord)]
 pub struct CaseName {
@@ -104,7 +107,11 @@ impl CaseName {
         map.insert("kind".into(), Value::String(parts.next().unwrap_or_default().into()));
         for part in parts {
             let (key, text) = part.split_once('=').ok_or_else(|| error(format!("'{part}' has no '='")))?;
-            map.insert(key.into(), value(text));
+            let value = value(text);
+            if key != "seed" && value.as_u64().is_some_and(|n| n > LARGEST) {
+                return Err(error(format!("'{part}' is more than {LARGEST}")));
+            }
+            map.insert(key.into(), value);
         }
         serde_json::from_value(Value::Object(map)).map_err(|e| error(e.to_string()))
     }
@@ -198,5 +205,7 @@ mod tests {
         assert!(why("rms_norm/cpu/f33/exact").contains("f33"));
         let (name, _) = CaseName::parse("rms_norm/cpu/f32/exact,rows=x").unwrap();
         assert!(name.spec::<Sample>().unwrap_err().to_string().contains("rows"));
+        let (name, _) = CaseName::parse("rms_norm/cpu/f32/exact,rows=4294967296").unwrap();
+        assert!(name.spec::<Sample>().unwrap_err().to_string().contains("is more than 1073741824"));
     }
 }

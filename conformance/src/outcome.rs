@@ -1,5 +1,7 @@
 //! What became of a case.
 
+use std::time::Instant;
+
 use kernels::Worst;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +36,12 @@ pub struct CaseResult {
     pub compared: usize,
     /// Time, in microseconds.
     pub micros: u64,
+}
+
+/// Whole microseconds since `begin`.
+pub fn micros_since(begin: Instant) -> u64 {
+    let time = begin.elapsed();
+    time.as_secs() * 1_000_000 + u64::from(time.subsec_micros())
 }
 
 /// How many cases became what.

@@ -6,7 +6,7 @@ use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{cache, encoded};
-use crate::data::{Data, Operands, Packing, Random};
+use crate::data::{Data, Operands, Packing, Random, index};
 use crate::family::Family;
 use crate::name::Kind;
 use crate::trial::{Stop, Trial};
@@ -82,7 +82,6 @@ impl Spec {
 
     /// Sequence and position of each row.
     fn places(&self) -> Vec<(u32, u32)> {
-        let index = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         (0..self.rows)
             .map(|row| (index((row + 1) % self.seqs), index((self.pos + 1 + row).saturating_sub(self.rows))))
             .collect()
@@ -263,7 +262,7 @@ impl Family for Attention {
             Topic::Convexity => convexity(spec, trial, &tensors),
             Topic::ExpandedHeads => expanded_heads(spec, trial, tensors),
             Topic::PastTheEnd => {
-                let past = vec![(0, u32::try_from(spec.slots()).unwrap_or(u32::MAX)); spec.rows];
+                let past = vec![(0, index(spec.slots())); spec.rows];
                 trial.refused(&spec.record(&tensors, &past), "positions", Check::Index);
                 Ok(())
             }

@@ -6,7 +6,7 @@ use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
 use super::columns;
-use crate::data::{Operands, Packing, Random};
+use crate::data::{Operands, Packing, Random, index};
 use crate::family::Family;
 use crate::name::Kind;
 use crate::trial::{Stop, Trial};
@@ -105,7 +105,7 @@ impl Family for Embed {
             Ids::Last => spec.vocab - 1,
             Ids::PastTheEnd => spec.vocab,
         };
-        let ids: Vec<u32> = (0..spec.rows).map(|_| u32::try_from(id()).unwrap_or(u32::MAX)).collect();
+        let ids: Vec<u32> = (0..spec.rows).map(|_| index(id())).collect();
         let record = Record::new(Stem::Embed)
             .bytes("table", spec.format, &[spec.vocab, spec.n], &table, spec.packing)
             .indices("ids", &ids)

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::borders::{self, Border};
 use super::cache::cache;
-use crate::data::{Data, Operands, Packing, Random};
+use crate::data::{Data, Operands, Packing, Random, index};
 use crate::family::Family;
 use crate::name::Kind;
 use crate::trial::{Stop, Trial};
@@ -112,7 +112,6 @@ impl Spec {
         let (k, v) = (values(), values());
         let caches = &mut Random::new(self.seed ^ 0xcace);
         let (k_cache, v_cache) = (cache(self.format, caches, whole), cache(self.format, caches, whole));
-        let index = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let (seqs, positions): (Vec<u32>, Vec<u32>) =
             self.places().into_iter().map(|(seq, position)| (index(seq), index(position))).unzip();
         Record::new(Stem::KvWrite)

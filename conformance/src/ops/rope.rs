@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
-use crate::data::{Data, Operands, Packing, Random};
+use crate::data::{Data, Operands, Packing, Random, index};
 use crate::family::Family;
 use crate::name::Kind;
 use crate::trial::{Stop, Trial};
@@ -91,10 +91,8 @@ impl Spec {
     }
 
     fn positions(&self) -> Vec<u32> {
-        let last = u32::try_from(MAX_POSITIONS - 1).unwrap_or(u32::MAX);
-        (0..u32::try_from(self.rows).unwrap_or(0))
-            .map(|row| self.pos.saturating_add(row * 3).min(last))
-            .collect()
+        let last = index(MAX_POSITIONS - 1);
+        (0..index(self.rows)).map(|row| self.pos.saturating_add(row * 3).min(last)).collect()
     }
 
     fn x(&self) -> Vec<f32> {
@@ -150,7 +148,7 @@ impl Family for Rope {
 
     fn enumerate() -> Vec<Spec> {
         let mut specs = Vec::new();
-        let mut turn = 0u64;
+        let mut turn = 0usize;
         for pairing in [Pairing::Interleaved, Pairing::Neox] {
             let plain = Spec {
                 format: DType::F32,
@@ -185,15 +183,23 @@ impl Family for Rope {
                     for pos in POSITIONS {
                         for factors in [false, true] {
                             turn += 1;
-                            let rows = [1, 2, 3, 33][usize::try_from(turn % 4).unwrap_or(0)];
-                            let heads = [1, 2, 3, 9][usize::try_from(turn % 5 % 4).unwrap_or(0)];
+                            let rows = [1, 2, 3, 33][turn % 4];
+                            let heads = [1, 2, 3, 9][turn % 5 % 4];
                             let base = if turn.is_multiple_of(2) { 10_000.0 } else { 500_000.0 };
                             let packing =
                                 if turn.is_multiple_of(3) { Packing::Padded } else { Packing::Dense };
                             let in_place = turn.is_multiple_of(5);
                             let shape = Spec { rows, heads, head_dim, n_rot, ..plain.clone() };
-                            let how =
-                                Spec { stretch, factors, pos, base, packing, in_place, seed: turn, ..shape };
+                            let how = Spec {
+                                stretch,
+                                factors,
+                                pos,
+                                base,
+                                packing,
+                                in_place,
+                                seed: turn as u64,
+                                ..shape
+                            };
                             specs.push(how);
                         }
                     }
@@ -268,7 +274,7 @@ impl Family for Rope {
                 Ok(())
             }
             Topic::PastTheEnd => {
-                let past = vec![u32::try_from(MAX_POSITIONS).unwrap_or(u32::MAX); spec.rows];
+                let past = vec![index(MAX_POSITIONS); spec.rows];
                 trial.refused(&spec.record(&x, &past), "positions", Check::Index);
                 Ok(())
             }
@@ -323,7 +329,7 @@ fn norm(spec: &Spec, trial: &mut Trial<'_>, x: &[f32], positions: &[u32]) -> Res
 fn relative_position(spec: &Spec, trial: &mut Trial<'_>, x: &[f32]) -> Result<(), Stop> {
     let width = spec.heads * spec.head_dim;
     let (q, k) = (&x[..width], &x[width..2 * width]);
-    let last = u32::try_from(MAX_POSITIONS - 1).unwrap_or(u32::MAX);
+    let last = index(MAX_POSITIONS - 1);
     let distance = 3;
     let mut product = |at: u32| -> Result<f64, Stop> {
         let q = spec.rotate(trial, q, &[at + distance])?;

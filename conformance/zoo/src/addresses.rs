@@ -28,8 +28,7 @@ pub fn mutants() -> Vec<Mutant> {
                     .operand("positions")
                     .map(|o| bytemuck::pod_collect_to_vec(&o.bytes))
                     .unwrap_or_default();
-                let limit =
-                    u32::try_from(w.record.params["max_positions"].as_u64().unwrap_or(1)).unwrap_or(1);
+                let limit: u32 = w.count("max_positions")?;
                 // The guard zone in front shifts the indices; only whole words of the operand change.
                 let first = w.operand("positions").map_or(0, |o| o.layout.offset() / 4);
                 let packed = |at: usize| values.get(at).copied().unwrap_or(0);
@@ -153,8 +152,8 @@ pub fn mutants() -> Vec<Mutant> {
             w.run()
         }),
         kernel("embed-next-row", Stem::Embed, "row address one row too far", |w| {
-            let (first, vocab) = (w.operand("ids").map_or(0, |o| o.layout.offset() / 4), w.dim("table", 0));
-            let vocab = u32::try_from(vocab).unwrap_or(1);
+            let first = w.operand("ids").map_or(0, |o| o.layout.offset() / 4);
+            let vocab = w.dim_u32("table", 0)?;
             w.change_indices("ids", |at, id| if at >= first { (id + 1) % vocab } else { id });
             w.run()
         }),

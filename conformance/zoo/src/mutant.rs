@@ -101,6 +101,19 @@ impl Work<'_> {
         self.operand(name).map_or(1, |o| o.layout.dim(axis))
     }
 
+    /// As [`Work::dim`], for arithmetic with indices.
+    pub fn dim_u32(&self, name: &str, axis: usize) -> Result<u32, DeviceError> {
+        let dim = self.dim(name, axis);
+        u32::try_from(dim).map_err(|_| own(&format!("dimension {axis} of '{name}' is {dim}")))
+    }
+
+    /// Parameter `name`, a whole number.
+    pub fn count<T: TryFrom<u64>>(&self, name: &str) -> Result<T, DeviceError> {
+        let value = self.record.params.get(name);
+        let count = value.and_then(Value::as_u64).and_then(|n| T::try_from(n).ok());
+        count.ok_or_else(|| own(&format!("parameter '{name}' is {value:?}")))
+    }
+
     /// Changes an operand of the op before it runs.
     pub fn change(&mut self, name: &str, mut with: impl FnMut(&mut RecordOperand)) {
         let mut changed = Record::new(self.record.stem);
@@ -184,9 +197,8 @@ fn map(layout: &Layout, bytes: &mut [u8], with: &mut dyn FnMut(&[usize], f32) ->
 pub fn run(record: &Record) -> Result<Vec<Vec<u8>>, DeviceError> {
     let reference = Reference::default();
     let stream = reference.stream()?;
-    let refused = |e: &dyn std::fmt::Display| DeviceError::Fault(format!("the mutant's own op: {e}"));
     let mut buffers = record.upload(&reference, &stream)?;
-    let op = record.bind(&mut buffers).map_err(|e| refused(&e))?.validate().map_err(|e| refused(&e))?;
+    let op = record.bind(&mut buffers).map_err(|e| own(&e))?.validate().map_err(|e| own(&e))?;
     reference.launch(&stream, op)?;
     let outputs = record.operands().iter().zip(&buffers).filter(|(o, _)| o.role == Role::Output);
     outputs
@@ -194,6 +206,11 @@ pub fn run(record: &Record) -> Result<Vec<Vec<u8>>, DeviceError> {
             reference.read_bytes(&stream, b, 0..o.bytes.len(), &Site::outside(o.name.clone()))?.wait()
         })
         .collect()
+}
+
+/// The error of an op that a mutant has made itself, or cannot make.
+fn own(what: &dyn std::fmt::Display) -> DeviceError {
+    DeviceError::Fault(format!("the mutant's own op: {what}"))
 }
 
 /// Computes by a mutant.

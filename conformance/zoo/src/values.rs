@@ -44,7 +44,7 @@ fn rope() -> Vec<Mutant> {
             },
         ),
         kernel("rope-position-plus-one", Stem::Rope, "position off by one", |w| {
-            let last = u32::try_from(w.record.params["max_positions"].as_u64().unwrap_or(1)).unwrap_or(1) - 1;
+            let last = w.count::<u32>("max_positions")? - 1;
             indices(w, "positions", |_, p| (p + 1).min(last));
             w.run()
         }),
@@ -71,7 +71,7 @@ fn rope() -> Vec<Mutant> {
                 serde_json::from_value(scaling)
             {
                 let own = if extrapolation == 0.0 { 1.0 } else { 1.0 + 0.1 * factor.ln() };
-                let n_rot = usize::try_from(w.record.params["n_rot"].as_u64().unwrap_or(0)).unwrap_or(0);
+                let n_rot: usize = w.count("n_rot")?;
                 w.change_out(|at, y| if at[2] < n_rot { y / (attention * own) } else { y });
             }
             Ok(())
@@ -111,7 +111,7 @@ fn rope() -> Vec<Mutant> {
             w.run()
         }),
         kernel("rope-tail-zeroed", Stem::Rope, "elements past n_rot not copied", |w| {
-            let n_rot = usize::try_from(w.record.params["n_rot"].as_u64().unwrap_or(0)).unwrap_or(0);
+            let n_rot: usize = w.count("n_rot")?;
             w.run()?;
             w.change_out(|at, y| if at[2] < n_rot { y } else { 0.0 });
             Ok(())
@@ -135,7 +135,7 @@ fn attention() -> Vec<Mutant> {
             Stem::Attention,
             "causal mask off by one in chunked prefill",
             |w| {
-                let slots = u32::try_from(w.dim("k_cache", 1)).unwrap_or(1);
+                let slots = w.dim_u32("k_cache", 1)?;
                 indices(w, "positions", |row, p| if row > 0 { (p + 1).min(slots - 1) } else { p });
                 w.run()
             },
@@ -550,13 +550,13 @@ fn search(w: &mut Work<'_>, better: fn(f32, f32) -> bool) -> Result<(), DeviceEr
     w.run()?;
     w.change_out(|at, _| {
         let row = &x[at[0] * n..(at[0] + 1) * n];
-        let mut found = 0usize;
-        for (i, v) in row.iter().enumerate() {
-            if better(row[found], *v) || (row[found].is_nan() && !v.is_nan()) {
-                found = i;
+        let (mut found, mut best) = (0u32, row[0]);
+        for (i, v) in (0..).zip(row) {
+            if better(best, *v) || (best.is_nan() && !v.is_nan()) {
+                (found, best) = (i, *v);
             }
         }
-        f32::from_bits(u32::try_from(found).unwrap_or(u32::MAX))
+        f32::from_bits(found)
     });
     Ok(())
 }
@@ -570,8 +570,7 @@ fn formats() -> Vec<Mutant> {
             if let (DType::BF16, Some(x)) = (layout.dtype(), x) {
                 for (row, range) in layout.rows().enumerate() {
                     for (at, word) in w.outputs[0][range].chunks_exact_mut(2).enumerate() {
-                        let bits = x[row * n + at].to_bits() >> 16;
-                        word.copy_from_slice(&u16::try_from(bits).unwrap_or(0).to_le_bytes());
+                        word.copy_from_slice(&x[row * n + at].to_le_bytes()[2..]);
                     }
                 }
             }
@@ -644,7 +643,7 @@ fn formats() -> Vec<Mutant> {
             Ok(())
         }),
         kernel("kv-write-one-slot-late", Stem::KvWrite, "written at pos + 1", |w| {
-            let slots = u32::try_from(w.dim("k_cache", 1)).unwrap_or(1);
+            let slots = w.dim_u32("k_cache", 1)?;
             indices(w, "positions", |_, p| (p + 1) % slots);
             w.run()
         }),

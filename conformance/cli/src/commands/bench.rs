@@ -119,7 +119,7 @@ impl Job for Measure<'_> {
         let (prompt, generated, reps) = (args.prompt as usize, args.n as usize, args.reps as usize);
         let (mut model, mut cache) = args.model.load(backend, file, prompt.max(generated).max(1))?;
         let load = begin.elapsed().as_secs_f64();
-        let vocab = u32::try_from(file.config.vocab_size).unwrap_or(u32::MAX).max(1);
+        let vocab = u32::try_from(file.config.vocab_size).map_err(Trouble::input)?.max(1);
         // Any tokens will do: the time does not depend on them.
         let tokens: Vec<u32> = (0..args.prompt.max(args.n)).map(|i| i.wrapping_mul(7919) % vocab).collect();
         let mut progress = Progress::new("measuring", (reps + 1) * 2);

@@ -105,7 +105,7 @@ pub fn for_each_chunk<B: Backend>(
     mut each: impl FnMut(&engine::model::Logits) -> Result<(), Trouble>,
 ) -> Result<(), Trouble> {
     for ids in ids.chunks(chunk) {
-        let first = u32::try_from(cache.len(0)).unwrap_or(u32::MAX);
+        let first = u32::try_from(cache.len(0)).map_err(Trouble::input)?;
         let batch = Batch::of(ids, 0, first).with_all_logits();
         each(&model.forward(cache, &batch, Step::PREFILL, &mut NoTaps)?)?;
     }

@@ -139,7 +139,7 @@ fn shrink(path: &Path, capsules: &[Capsule], worker: &mut Worker, out: &Path) ->
 /// Runs the capsule and prints what came of it; true where it conforms.
 fn verdict(path: &Path, backend: &str, worker: &mut Worker) -> Result<bool, Trouble> {
     let result = worker.run(&format!("{}{}", replay::PREFIX, path.display())).map_err(process)?;
-    let seconds = f64::from(u32::try_from(result.micros).unwrap_or(u32::MAX)) / 1e6;
+    let seconds = Duration::from_micros(result.micros).as_secs_f64();
     let (word, lines) = match &result.outcome {
         Outcome::Passed => ("PASSED", Vec::new()),
         Outcome::Failed(failures) => {

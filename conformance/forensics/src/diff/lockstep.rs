@@ -146,7 +146,7 @@ impl Lockstep<'_> {
         let mut logits = prefill(&mut model, &mut cache, 0, self.prompt, self.chunk, &mut NoTaps)?;
         for step in 1..self.tokens {
             let Some(token) = next(logits.last())? else { break };
-            let position = u32::try_from(cache.len(0)).unwrap_or(u32::MAX);
+            let position = u32::try_from(cache.len(0)).expect("a cache has fewer than 2^32 slots");
             let batch = Batch::of(&[token], 0, position);
             logits = model.forward(&mut cache, &batch, Step::decode(step), &mut NoTaps)?;
         }

@@ -120,12 +120,11 @@ impl Locator<'_> {
 fn call<D: Backend>(seen: &Seen<'_, D>, number: usize) -> Call {
     let arguments = seen.op.operands().into_iter().map(|o| {
         let extent = o.layout.byte_range().unwrap_or(0..0);
-        let start = u64::try_from(extent.start).unwrap_or(0);
         Argument {
             name: o.name.into(),
             role: o.role,
             layout: format!("{:?}", o.layout.densified()),
-            address: seen.backend.address(o.buffer).map(|at| at + start),
+            address: seen.backend.address(o.buffer).map(|at| at + extent.start as u64),
             owner: o.buffer.label().into(),
             allocation: o.buffer.len(),
             extent,

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use conformance::guard::Guard;
-use conformance::outcome::{CaseResult, Outcome};
+use conformance::outcome::{CaseResult, Outcome, micros_since};
 use conformance::suite;
 use conformance::target::Target;
 use conformance::trial::{Finder, Stop, Trial, answers};
@@ -52,7 +52,7 @@ pub fn replay(path: &Path, target: &dyn Target) -> Result<CaseResult, CapsuleErr
         outcome,
         worst: found.worst,
         compared: found.compared,
-        micros: u64::try_from(begin.elapsed().as_micros()).unwrap_or(u64::MAX),
+        micros: micros_since(begin),
     })
 }
 
