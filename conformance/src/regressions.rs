@@ -3,7 +3,6 @@
 use std::io;
 use std::path::Path;
 
-
 /// Reads the names; none where the file does not exist.
 pub fn read(path: &Path) -> io::Result<Vec<String>> {
     match std::fs::read_to_string(path) {

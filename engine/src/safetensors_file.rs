@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use output_file::OutputFile;
 use crate::spill_file::SpillFile;
+use output_file::OutputFile;
 
 /// The header's length is padded to a multiple of this, so that the data are aligned.
 const HEADER_ALIGNMENT: u64 = 8;

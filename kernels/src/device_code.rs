@@ -27,6 +27,15 @@ macro_rules! device_code {
 }
 crate::for_each_op!(device_code);
 
+/// Kernels with one planted bug each: proof that the suite finds such bugs.
+pub mod mutants {
+    /// What is wrong with each, and which edits of the sources make it so: `mutants.toml`.
+    pub const TABLE: &str = include_str!("../hip/mutants/mutants.toml");
+
+    /// The gfx942 objects: a safetensors file with one tensor of bytes per mutant.
+    pub static OBJECTS: &[u8] = include_bytes!("../hip/mutants/objects.safetensors");
+}
+
 /// Names and contents of headers.
 macro_rules! headers {
     ($($name:literal),* $(,)?) => {

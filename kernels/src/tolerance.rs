@@ -167,8 +167,8 @@ fn ulp(out: Float, x: f64) -> f64 {
         return smallest;
     }
     // 2^exponent ≤ |x| < 2^(exponent+1), read off the bits so that it is exact.
-    let exponent = i32::try_from((x.to_bits() >> 52) & 0x7ff).unwrap_or(0) - 1023;
-    (2.0f64.powi(exponent) * 2.0 * out.unit_roundoff()).max(smallest)
+    let power = f64::from_bits(x.to_bits() & 0x7ff0_0000_0000_0000);
+    (power * 2.0 * out.unit_roundoff()).max(smallest)
 }
 
 fn rms_share(got: &[f64], want: &[f64], typical: &[f64]) -> Option<f64> {

@@ -8,6 +8,7 @@ use std::sync::LazyLock;
 
 use backend_hip::objects::Objects;
 use kernels::Stem;
+use kernels::device_code::mutants::{OBJECTS, TABLE};
 use safetensors::SafeTensors;
 use serde::Deserialize;
 
@@ -15,9 +16,6 @@ use crate::mutant::About;
 
 /// Prefix of a device mutant's name where a backend is asked for.
 pub const PREFIX: &str = "soft:";
-
-const TABLE: &str = include_str!("../../../kernels/hip/mutants/mutants.toml");
-static OBJECTS: &[u8] = include_bytes!("../../../kernels/hip/mutants/objects.safetensors");
 
 /// A kernel with a planted bug.
 #[derive(Clone, Debug, Deserialize)]
@@ -52,8 +50,9 @@ struct Table {
     mutant: Vec<DeviceMutant>,
 }
 
-static MUTANTS: LazyLock<Vec<DeviceMutant>> =
-    LazyLock::new(|| toml::from_str(TABLE).map_or_else(|_| Vec::new(), |table: Table| table.mutant));
+static MUTANTS: LazyLock<Vec<DeviceMutant>> = LazyLock::new(|| {
+    toml::from_str::<Table>(TABLE).expect("the table is part of the program and tested").mutant
+});
 
 /// All mutants of device code.
 pub fn mutants() -> &'static [DeviceMutant] {

@@ -1,7 +1,7 @@
 //! Which check finds which mutant.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::time::Duration;
 
@@ -161,13 +161,37 @@ pub fn matrix(fates: &[Fate]) -> String {
     text
 }
 
+/// Something that is wrong with the suite.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Complaint {
+    /// A mutant that no check kills.
+    Survivor {
+        /// Its name.
+        name: String,
+        /// What is wrong with it.
+        fault: String,
+    },
+    /// A check that kills no mutant by itself.
+    Idle(Finder),
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Complaint::Survivor { name, fault } => write!(f, "{name} survived: {fault}"),
+            Complaint::Idle(finder) => write!(f, "check '{finder}' kills no mutant of its own"),
+        }
+    }
+}
+
 /// What is wrong with the suite: mutants that survive, checks that kill nothing of their own.
-pub fn complaints(fates: &[Fate]) -> Vec<String> {
-    let survivors = fates.iter().filter(|f| !f.killed()).map(|f| format!("{} survived: {}", f.name, f.fault));
+pub fn complaints(fates: &[Fate]) -> Vec<Complaint> {
+    let survivors = fates.iter().filter(|f| !f.killed());
+    let survivors = survivors.map(|f| Complaint::Survivor { name: f.name.clone(), fault: f.fault.clone() });
     let finders: BTreeSet<Finder> = fates.iter().flat_map(|f| f.found_by.keys().copied()).collect();
     let idle = finders.into_iter().filter(|finder| {
         let alone = |f: &&Fate| f.found_by.len() == 1 && f.found_by.contains_key(finder);
         !fates.iter().any(|f| alone(&f)) && !STAYS.iter().any(|(stays, _)| stays == finder)
     });
-    survivors.chain(idle.map(|finder| format!("check '{finder}' kills no mutant of its own"))).collect()
+    survivors.chain(idle.map(Complaint::Idle)).collect()
 }

@@ -3,6 +3,7 @@
 use assay_cli::sweep::sweep;
 use assay_cli::worker::Recipe;
 use conformance::guard::Guard;
+use zoo::matrix::Complaint;
 use zoo::{faults, harness, matrix};
 
 use super::progress::Progress;
@@ -76,7 +77,7 @@ impl Zoo {
         print(&matrix::matrix(&fates));
         // Part of the zoo says nothing about which checks are idle.
         let mut complaints = matrix::complaints(&fates);
-        complaints.retain(|c| self.filter.is_empty() || c.contains("survived"));
+        complaints.retain(|c| self.filter.is_empty() || matches!(c, Complaint::Survivor { .. }));
         for complaint in &complaints {
             print(&format!("{complaint}\n"));
         }

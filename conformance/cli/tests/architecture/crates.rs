@@ -71,3 +71,20 @@ pub fn graph(top: &Path, members: &[Member]) -> Graph {
     }
     graph
 }
+
+/// The Rust files below `folder`.
+pub fn sources(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let paths = entries.map(|entry| entry.unwrap().path());
+    paths
+        .flat_map(|path| if path.is_dir() { sources(&path) } else { vec![path] })
+        .filter(|path| path.extension().is_some_and(|e| e == "rs"))
+        .collect()
+}
+
+/// The names under which members of the workspace depend on each other.
+pub fn workspace_keys(top: &Path) -> Vec<String> {
+    let workspace = read(&top.join("Cargo.toml"));
+    let shared = workspace["workspace"]["dependencies"].as_table().unwrap();
+    shared.iter().filter(|(_, value)| value.get("path").is_some()).map(|(key, _)| key.clone()).collect()
+}
