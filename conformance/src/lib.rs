@@ -7,6 +7,7 @@
 //! * [`trial`]: one case while it runs: runs, checks, findings. [`outcome`] is its result.
 //! * [`suite`]: all cases. [`random`] adds random ones, [`shrink`] makes a failing case smaller, [`regressions`] keeps its
 //!   name, and [`expectations`] lists the known failures.
+//! * [`oracle`]: what is right, computed once per op.
 //! * [`control`] proves that the suite can fail.
 //! * [`registry`]: a backend by name, for work that needs one; the program above implements it.
 //!
@@ -21,6 +22,7 @@ pub mod family;
 pub mod guard;
 pub mod name;
 pub mod ops;
+pub mod oracle;
 pub mod outcome;
 pub mod random;
 pub mod registry;

@@ -1,6 +1,8 @@
 //! All cases: which there are, and running one by name.
 
-use kernels::Expected;
+use std::collections::HashMap;
+
+use kernels::{Expected, SplitMix64};
 
 use crate::family::Cases;
 use crate::name::{CaseName, NameError};
@@ -55,6 +57,54 @@ impl Filter {
     }
 }
 
+/// How many of the cases run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Slice {
+    /// A part of each op, format and kind, chosen by hash: a verdict in a minute.
+    Quick,
+    /// Every case.
+    Full,
+}
+
+/// Of every op, format and kind, the quick slice has one case of so many.
+const QUICK_SHARE: usize = 24;
+
+/// And at least so many, where there are as many.
+const QUICK_LEAST: usize = 4;
+
+impl Slice {
+    /// Keeps the slice's part of `names`, in their order. A name is kept or left out for all backends alike.
+    pub fn of(self, names: Vec<String>) -> Vec<String> {
+        if self == Slice::Full {
+            return names;
+        }
+        let mut groups: HashMap<String, Vec<(u64, usize)>> = HashMap::new();
+        for (at, name) in names.iter().enumerate() {
+            let (group, hash) = stratum(name);
+            groups.entry(group).or_default().push((hash, at));
+        }
+        let mut kept = vec![false; names.len()];
+        for group in groups.values_mut() {
+            group.sort_unstable();
+            let count = group.len().div_ceil(QUICK_SHARE).max(QUICK_LEAST);
+            group.iter().take(count).for_each(|(_, at)| kept[*at] = true);
+        }
+        names.into_iter().zip(kept).filter_map(|(name, kept)| kept.then_some(name)).collect()
+    }
+}
+
+/// The group of a case, `op/format/kind`, and a hash of its name without the backend: the same on every machine.
+fn stratum(full: &str) -> (String, u64) {
+    let mut parts = full.splitn(4, '/');
+    let (op, _, format, rest) = (parts.next(), parts.next(), parts.next(), parts.next().unwrap_or_default());
+    let kind = rest.split(',').next().unwrap_or_default();
+    let (op, format) = (op.unwrap_or_default(), format.unwrap_or_default());
+    // FNV-1a, with a last mix so that names that differ in their last letter are far apart.
+    let bytes = op.bytes().chain(format.bytes()).chain(rest.bytes());
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    (format!("{op}/{format}/{kind}"), SplitMix64::new(hash).next_u64())
+}
+
 /// One part of a sweep that several machines share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shard {
@@ -98,6 +148,20 @@ mod tests {
         for bad in ["0/3", "4/3", "1", "x/y", "1/0"] {
             assert!(bad.parse::<Shard>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn the_quick_slice_has_every_op_format_and_kind_and_is_the_same_for_all_backends() {
+        let all = names("cpu", &Filter::default());
+        let quick = Slice::Quick.of(all.clone());
+        let groups =
+            |names: &[String]| names.iter().map(|n| stratum(n).0).collect::<std::collections::BTreeSet<_>>();
+        assert_eq!(groups(&all), groups(&quick));
+        assert!(quick.len() * 10 < all.len(), "{} of {}", quick.len(), all.len());
+        let other: Vec<String> = Slice::Quick.of(names("soft", &Filter::default()));
+        let without = |name: &String| stratum(name);
+        assert!(quick.iter().map(without).eq(other.iter().map(without)));
+        assert_eq!(Slice::Full.of(all.clone()), all);
     }
 
     #[test]

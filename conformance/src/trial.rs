@@ -6,13 +6,11 @@
 
 use std::fmt;
 
-use backend_cpu::reference::{Reference, oracle};
 use kernels::decor::Poison;
-use kernels::{
-    Backend, Check, Expected, Layout, Numerics, Record, RecordOperand, Role, Support, Verdict, Worst,
-};
+use kernels::{Check, Expected, Layout, Numerics, Record, RecordOperand, Role, Support, Verdict, Worst};
 use serde::{Deserialize, Serialize};
 
+use crate::oracle;
 use crate::target::{RunError, Target};
 
 /// What can be found wrong, by the check that finds it.
@@ -248,7 +246,7 @@ impl<'t> Trial<'t> {
     /// The oracle's answers for the target.
     fn expected(&mut self, record: &Record) -> Result<Vec<Expected>, Stop> {
         let numerics = self.numerics(record);
-        answers(record, &numerics).map_err(|error| {
+        oracle::answers(record, &numerics).map_err(|error| {
             self.fail(Finder::Refusal, format!("the reference: {error}"));
             Stop::Failed
         })
@@ -270,15 +268,6 @@ impl fmt::Debug for Trial<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Trial on {:?}, {} failures", self.target.identity(), self.failures.len())
     }
-}
-
-/// The oracle's answers to an op, for a backend that computes as `numerics` says.
-pub fn answers(record: &Record, numerics: &Numerics) -> Result<Vec<Expected>, RunError> {
-    let reference = Reference::default();
-    let stream = reference.stream()?;
-    let mut buffers = record.upload(&reference, &stream)?;
-    let op = record.bind(&mut buffers)?.validate()?;
-    Ok(oracle(&op, numerics))
 }
 
 /// The value alone, rounded to f32.

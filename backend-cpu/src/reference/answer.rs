@@ -44,9 +44,9 @@ impl<J: Judged + 'static, D: Dimension + 'static> Answers for Array<J, D> {
 
 impl Answer {
     /// What a backend that computes as `numerics` says must give.
-    pub(super) fn expected(self, numerics: &Numerics) -> Expected {
+    pub(super) fn expected(&self, numerics: &Numerics) -> Expected {
         match self {
-            Answer::Bits(bytes) => Expected::Bits(bytes),
+            Answer::Bits(bytes) => Expected::Bits(bytes.clone()),
             Answer::Judged(elements) => elements.expected(numerics),
         }
     }

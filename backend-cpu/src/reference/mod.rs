@@ -23,7 +23,23 @@ pub struct Exact(());
 
 /// What is right for each output of `op`, for a backend that computes as `numerics` says.
 pub fn oracle(op: &Valid<Op<'_, HostBuffer>>, numerics: &Numerics) -> Vec<Expected> {
-    answers(op).into_iter().map(|answer| answer.expected(numerics)).collect()
+    ExactResult::of(op).expected(numerics)
+}
+
+/// The exact result of an op, with what errors scale with. From it follows what is right for any backend.
+#[derive(Debug)]
+pub struct ExactResult(Vec<Answer>);
+
+impl ExactResult {
+    /// Computes the exact result of `op`.
+    pub fn of(op: &Valid<Op<'_, HostBuffer>>) -> Self {
+        ExactResult(answers(op))
+    }
+
+    /// What is right for each output, for a backend that computes as `numerics` says.
+    pub fn expected(&self, numerics: &Numerics) -> Vec<Expected> {
+        self.0.iter().map(|answer| answer.expected(numerics)).collect()
+    }
 }
 
 /// Declares a module per op, whose function of the same name computes the exact outputs.

@@ -1,6 +1,7 @@
 //! Many cases over several workers, in order.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
@@ -11,37 +12,40 @@ use crate::worker::{Recipe, Worker};
 
 /// Runs the cases called `names`, each on a worker made by `recipe`, `jobs` at a time.
 /// Calls `seen` for each result as it comes; returns all of them in the order of `names`.
+///
+/// Neighbours that differ in their backend alone go to one worker, where the oracle answers once for all of them.
 pub fn sweep(
     names: &[String],
     jobs: usize,
     recipe: &Recipe,
     mut seen: impl FnMut(&CaseResult),
 ) -> io::Result<Vec<CaseResult>> {
+    let groups = groups(names);
     let next = AtomicUsize::new(0);
     let failure = Mutex::new(None);
     let (sender, results) = channel();
     let mut ordered: Vec<Option<CaseResult>> = Vec::new();
     ordered.resize_with(names.len(), || None);
     std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, names.len().max(1)) {
-            let (sender, next, failure) = (sender.clone(), &next, &failure);
+        for _ in 0..jobs.clamp(1, groups.len().max(1)) {
+            let (sender, next, failure, groups) = (sender.clone(), &next, &failure, &groups);
             scope.spawn(move || {
                 let mut worker = Worker::new(recipe.clone());
-                loop {
-                    let at = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(name) = names.get(at) else { break };
-                    match worker.run(name) {
-                        Ok(result) => {
-                            if sender.send((at, result)).is_err() {
-                                break;
+                while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    for at in group.clone() {
+                        match worker.run(&names[at]) {
+                            Ok(result) => {
+                                if sender.send((at, result)).is_err() {
+                                    return;
+                                }
                             }
-                        }
-                        Err(error) => {
-                            if let Ok(mut failure) = failure.lock() {
-                                failure.get_or_insert(error);
+                            Err(error) => {
+                                if let Ok(mut failure) = failure.lock() {
+                                    failure.get_or_insert(error);
+                                }
+                                next.store(groups.len(), Ordering::Relaxed);
+                                return;
                             }
-                            next.store(names.len(), Ordering::Relaxed);
-                            break;
                         }
                     }
                 }
@@ -56,5 +60,36 @@ pub fn sweep(
     match failure.into_inner() {
         Ok(Some(error)) => Err(error),
         _ => Ok(ordered.into_iter().flatten().collect()),
+    }
+}
+
+/// Ranges of neighbours that differ in their backend alone.
+fn groups(names: &[String]) -> Vec<Range<usize>> {
+    let case = |name: &String| {
+        let mut parts = name.splitn(3, '/');
+        let op = parts.next().unwrap_or_default().to_owned();
+        (op, parts.nth(1).map(str::to_owned))
+    };
+    let mut start = 0;
+    names
+        .chunk_by(|a, b| case(a) == case(b))
+        .map(|chunk| {
+            let group = start..start + chunk.len();
+            start = group.end;
+            group
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_case_on_several_backends_is_one_group() {
+        let names = ["add/ref/f32/a", "add/cpu/f32/a", "add/cpu/f32/b", "mul/cpu/f32/b", "capsule:/x/y/z"];
+        let names = names.map(str::to_owned);
+        assert_eq!(groups(&names), [0..2, 2..3, 3..4, 4..5]);
+        assert!(groups(&[]).is_empty());
     }
 }

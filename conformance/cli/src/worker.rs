@@ -3,6 +3,7 @@
 //! The parent writes the full name of a case, or `capsule:` and a file, as a line; the worker answers with a line of JSON, its [`CaseResult`]. A worker
 //! that dies, or does not answer in time, is replaced.
 
+use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -23,10 +24,10 @@ const LAST_WORDS: usize = 2000;
 /// How workers are started.
 #[derive(Clone, Debug)]
 pub struct Recipe {
-    /// The program; its arguments `worker --backend NAME` make it a worker.
+    /// The program; its argument `worker` makes it one.
     pub program: PathBuf,
-    /// The backend.
-    pub backend: String,
+    /// The backend of every case; `None` runs each on the one that its name says.
+    pub backend: Option<String>,
     /// What notices an access outside a buffer.
     pub guard: Guard,
     /// How long a case may take.
@@ -91,7 +92,10 @@ impl Worker {
 
     fn start(&self) -> io::Result<Process> {
         let mut command = Command::new(&self.recipe.program);
-        command.args(["worker", "--backend", &self.recipe.backend]);
+        command.arg("worker");
+        if let Some(backend) = &self.recipe.backend {
+            command.args(["--backend", backend]);
+        }
         command.args(["--guard", &self.recipe.guard.to_string()]);
         if let Some(folder) = &self.recipe.record {
             command.arg("--record").arg(folder);
@@ -164,11 +168,24 @@ fn lost(name: &str, found_by: Finder, what: String) -> CaseResult {
     CaseResult { name: name.into(), outcome, worst: None, compared: 0, micros: 0 }
 }
 
-/// The worker's side: answers each line of `requests` until they end.
-pub fn serve(target: &dyn Target, requests: impl BufRead, mut answers: impl Write) -> io::Result<()> {
+/// The worker's side: answers each line of `requests` until they end. A case runs on `backend`, or where there is none on the one that
+/// its name says; `open` opens a backend, once for all its cases.
+pub fn serve<E: Into<io::Error>>(
+    backend: Option<&str>,
+    mut open: impl FnMut(&str) -> Result<Box<dyn Target>, E>,
+    requests: impl BufRead,
+    mut answers: impl Write,
+) -> io::Result<()> {
+    let mut targets: HashMap<String, Box<dyn Target>> = HashMap::new();
     for name in requests.lines() {
         let name = name?;
-        let ran = match name.strip_prefix(replay::PREFIX) {
+        let capsule = name.strip_prefix(replay::PREFIX);
+        let on = backend.or_else(|| name.split('/').nth(1)).unwrap_or_default();
+        if !targets.contains_key(on) {
+            targets.insert(on.into(), open(on).map_err(Into::into)?);
+        }
+        let target = targets[on].as_ref();
+        let ran = match capsule {
             Some(path) => replay::replay(Path::new(path), target).map_err(|e| e.to_string()),
             None => suite::run(&name, target, suite::JUDGE).map_err(|e| e.to_string()),
         };

@@ -6,16 +6,13 @@ use std::io;
 use std::time::Duration;
 
 use conformance::outcome::{CaseResult, Outcome};
-use conformance::suite::{self, Filter};
+use conformance::suite::{self, Filter, Slice};
 use conformance::trial::Finder;
 use kernels::Stem;
 
 use crate::harness::HarnessMutant;
 use crate::mutant::About;
 use crate::{catalogue, device};
-
-/// Cases of an op that a mutant meets first; only one that survives them meets all.
-const SAMPLE: usize = 250;
 
 /// What became of a mutant.
 #[derive(Clone, Debug)]
@@ -30,6 +27,8 @@ pub struct Fate {
     pub controls: Vec<&'static str>,
     /// Cases that it met.
     pub cases: usize,
+    /// True where the quick slice of the suite did not find it.
+    pub survived_quick: bool,
 }
 
 impl Fate {
@@ -86,20 +85,18 @@ pub fn exhibits() -> Vec<Exhibit> {
     host.chain(device).collect()
 }
 
-/// Runs the cases of a mutant's op on it: a sample first, and all of them if it survives. `run` runs cases by name on the
+/// Runs the cases of a mutant's op on it: the quick slice first, and all of them if it survives that. `run` runs cases by name on the
 /// backend that the mutant is; it must survive their crashes.
 pub fn expose(
     mutant: &Exhibit,
     mut run: impl FnMut(&[String]) -> io::Result<Vec<CaseResult>>,
 ) -> io::Result<Fate> {
     let all = suite::names(mutant.cases_of, &Filter::new(&format!("{}/{}/", mutant.stem, mutant.cases_of)));
-    let step = all.len().div_ceil(SAMPLE).max(1);
-    let sample: Vec<String> = all.iter().step_by(step).cloned().collect();
-    let mut fate = fate(mutant, &run(&sample)?);
-    if !fate.killed() {
-        fate = self::fate(mutant, &run(&all)?);
+    let quick = fate(mutant, &run(&Slice::Quick.of(all.clone()))?);
+    if quick.killed() {
+        return Ok(quick);
     }
-    Ok(fate)
+    Ok(Fate { survived_quick: true, ..fate(mutant, &run(&all)?) })
 }
 
 /// What the results of a mutant's cases make of it.
@@ -114,7 +111,7 @@ fn fate(mutant: &Exhibit, results: &[CaseResult]) -> Fate {
         }
     }
     let (name, fault) = (mutant.backend.clone(), mutant.fault.clone());
-    Fate { name, fault, found_by, controls: Vec::new(), cases: results.len() }
+    Fate { name, fault, found_by, controls: Vec::new(), cases: results.len(), survived_quick: false }
 }
 
 /// Poses the controls to a mutant of the suite.
@@ -126,6 +123,7 @@ pub fn expose_harness(mutant: &HarnessMutant) -> Fate {
         found_by: BTreeMap::new(),
         controls,
         cases: 0,
+        survived_quick: false,
     }
 }
 
@@ -171,6 +169,11 @@ pub enum Complaint {
         /// What is wrong with it.
         fault: String,
     },
+    /// A mutant that the quick slice of the suite does not kill.
+    SurvivesQuick {
+        /// Its name.
+        name: String,
+    },
     /// A check that kills no mutant by itself.
     Idle(Finder),
 }
@@ -179,6 +182,9 @@ impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Complaint::Survivor { name, fault } => write!(f, "{name} survived: {fault}"),
+            Complaint::SurvivesQuick { name } => {
+                write!(f, "{name} survived the quick slice; --full kills it")
+            }
             Complaint::Idle(finder) => write!(f, "check '{finder}' kills no mutant of its own"),
         }
     }
@@ -193,5 +199,7 @@ pub fn complaints(fates: &[Fate]) -> Vec<Complaint> {
         let alone = |f: &&Fate| f.found_by.len() == 1 && f.found_by.contains_key(finder);
         !fates.iter().any(|f| alone(&f)) && !STAYS.iter().any(|(stays, _)| stays == finder)
     });
-    survivors.chain(idle.map(Complaint::Idle)).collect()
+    let slow = fates.iter().filter(|f| f.killed() && f.survived_quick);
+    let slow = slow.map(|f| Complaint::SurvivesQuick { name: f.name.clone() });
+    survivors.chain(slow).chain(idle.map(Complaint::Idle)).collect()
 }

@@ -1,5 +1,6 @@
 //! `assay check`: the main job.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use conformance::guard::Guard;
 use conformance::name::CaseName;
 use conformance::outcome::{CaseResult, Outcome};
 use conformance::random::RandomCases;
-use conformance::suite::{self, Filter, Shard};
+use conformance::suite::{self, Filter, Shard, Slice};
 use conformance::{control, regressions, shrink};
 use forensics::{capsule, replay};
 
@@ -29,7 +30,8 @@ const SHRUNK_PER_GROUP: usize = 1;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  assay check                                every case on every backend
+  assay check                                a slice of every op, format and kind on every backend: a verdict in a minute
+  assay check --full                         every case
   assay check 'rope neox' --backend cpu      cases whose names contain both words
   assay check --cases 100000 --seed 7        and 100,000 random ones
   assay check --shard 2/4 --junit out.xml    a quarter of the work, for CI
@@ -43,6 +45,9 @@ pub struct Check {
     /// Backends, separated by commas: ref, cpu. All that this machine has unless given.
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     backend: Vec<String>,
+    /// Runs every case. Without it, and without a filter or a shard, a slice of every op, format and kind runs.
+    #[arg(long)]
+    full: bool,
     /// Random cases on top, for each backend.
     #[arg(long, default_value_t = 0, value_name = "N")]
     cases: usize,
@@ -103,19 +108,28 @@ impl Check {
             seed: self.seed,
             results: Vec::new(),
             shrunk: Vec::new(),
+            left_out: 0,
             seconds: 0.0,
         };
+        let mut open = Vec::new();
         for name in self.backends() {
-            let identity = match backends::open(&name, self.guard) {
-                // Of all that there are, a GPU that is not there is none.
+            match backends::open(&name, self.guard) {
+                // Without a GPU its backend is left out, unless it was asked for.
                 Err(OpenError::NoGpu { why }) if !self.asked_for(&name) => {
-                    eprintln!("{name} is left out: {why}");
-                    continue;
+                    eprintln!("{name} is left out: {why}")
                 }
-                opened => opened?.identity(),
-            };
-            finished.backends.push(identity);
-            self.sweep(&name, &expectations, &mut finished)?;
+                opened => {
+                    finished.backends.push(opened?.identity());
+                    open.push(name);
+                }
+            }
+        }
+        if let Some(folder) = &self.capsules {
+            for name in &open {
+                self.run_capsules(folder, name, &expectations, &mut finished)?;
+            }
+        } else {
+            self.sweep(&open, &expectations, &mut finished)?;
         }
         if let (true, Some(folder)) = (finished.results.is_empty(), &self.capsules) {
             return Err(Trouble::Input(format!("{}: no capsule there", folder.display())));
@@ -145,37 +159,83 @@ impl Check {
         required || of_case || self.backend.iter().any(|name| name == backend)
     }
 
-    fn recipe(&self, backend: &str) -> Result<Recipe, Trouble> {
+    /// How workers are started: for one backend, or for cases that say theirs.
+    fn recipe(&self, backend: Option<&str>) -> Result<Recipe, Trouble> {
         let program =
             std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
         let timeout = Duration::from_secs(self.timeout);
-        Ok(Recipe { program, backend: backend.into(), guard: self.guard, timeout, record: None })
+        Ok(Recipe { program, backend: backend.map(Into::into), guard: self.guard, timeout, record: None })
     }
 
-    /// Runs one backend's cases: those that failed before, the enumerated ones, the random ones.
-    fn sweep(&self, backend: &str, expectations: &Expectations, finished: &mut Sweep) -> Result<(), Trouble> {
+    /// Whether all cases run or a slice of them. Who selects cases gets all that were selected.
+    fn slice(&self) -> Slice {
+        let selects = !self.filter.is_empty() || self.shard != Shard::WHOLE;
+        if self.full || selects { Slice::Full } else { Slice::Quick }
+    }
+
+    /// The cases of one backend: those that failed before, then the enumerated ones. Also how many the slice left out.
+    fn names(&self, backend: &str, kept: &[String]) -> Result<(Vec<String>, usize), Trouble> {
         let filter = Filter::new(&self.filter);
-        let recipe = self.recipe(backend)?;
-        if let Some(folder) = &self.capsules {
-            return self.run_capsules(folder, &recipe, expectations, finished);
-        }
-        let kept = regressions::read(&self.regressions)
-            .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions.display())))?;
-        let of_backend = |name: &String| name.split('/').nth(1) == Some(backend) && filter.matches(name);
-        let mut names: Vec<String> = kept.into_iter().filter(of_backend).collect();
-        let enumerated = self.shard.of(suite::names(backend, &filter));
-        names.extend(enumerated.into_iter().filter(|name| !names.contains(name)).collect::<Vec<_>>());
+        let of_backend = |name: &&String| name.split('/').nth(1) == Some(backend) && filter.matches(name);
+        let mut names: Vec<String> = kept.iter().filter(of_backend).cloned().collect();
+        let all = suite::names(backend, &filter);
+        let total = all.len();
+        let slice = self.slice().of(all);
+        let left_out = total - slice.len();
+        let known: HashSet<String> = names.iter().cloned().collect();
+        names.extend(self.shard.of(slice).into_iter().filter(|name| !known.contains(name)));
         if names.is_empty() && CaseName::parse(&self.filter).is_ok_and(|(_, of)| of == backend) {
             suite::understands(&self.filter).map_err(Trouble::input)?;
             names.push(self.filter.clone());
         }
-        let mut progress = Progress::new(&format!("checking {backend}"), names.len() + self.cases);
+        Ok((names, left_out))
+    }
+
+    /// Runs the cases of `backends`, the same case on all of them one after the other, then what follows from failures.
+    fn sweep(
+        &self,
+        backends: &[String],
+        expectations: &Expectations,
+        finished: &mut Sweep,
+    ) -> Result<(), Trouble> {
+        let kept = regressions::read(&self.regressions)
+            .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions.display())))?;
+        let mut of_backends = Vec::new();
+        for backend in backends {
+            let (names, left_out) = self.names(backend, &kept)?;
+            finished.left_out += left_out;
+            of_backends.push(names);
+        }
+        let names = side_by_side(&of_backends);
+        let what = format!("checking {}", backends.join(", "));
+        let mut progress = Progress::new(&what, names.len() + self.cases * backends.len());
+        let recipe = self.recipe(None)?;
         let results =
             sweep::sweep(&names, self.jobs(), &recipe, |_| progress.step()).map_err(worker_trouble)?;
-        let mut results: Vec<_> = results.into_iter().map(|result| expectations.apply(result)).collect();
+        let mut parts: HashMap<String, Vec<CaseResult>> = HashMap::new();
+        for result in results {
+            let backend = result.name.split('/').nth(1).unwrap_or_default().to_owned();
+            parts.entry(backend).or_default().push(expectations.apply(result));
+        }
+        for backend in backends {
+            let results = parts.remove(backend).unwrap_or_default();
+            self.follow_up(backend, results, expectations, finished, &mut progress)?;
+        }
+        progress.finish();
+        Ok(())
+    }
 
-        let mut worker = Worker::new(recipe);
-        let mut groups = std::collections::HashMap::new();
+    /// Makes failing cases of a backend smaller, runs random ones, keeps and saves what failed.
+    fn follow_up(
+        &self,
+        backend: &str,
+        mut results: Vec<CaseResult>,
+        expectations: &Expectations,
+        finished: &mut Sweep,
+        progress: &mut Progress,
+    ) -> Result<(), Trouble> {
+        let mut worker = Worker::new(self.recipe(None)?);
+        let mut groups = HashMap::new();
         for result in results.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_))) {
             let group: String = result.name.split('/').take(3).collect::<Vec<_>>().join("/");
             let count = groups.entry(group).or_insert(0usize);
@@ -185,13 +245,12 @@ impl Check {
                 finished.shrunk.push((result.name.clone(), small));
             }
         }
-        let mut stream = RandomCases::new(backend, filter, self.seed);
+        let mut stream = RandomCases::new(backend, Filter::new(&self.filter), self.seed);
         for _ in 0..self.cases {
             let Some(result) = stream.next(|name| worker.run(name)).map_err(worker_trouble)? else { break };
             results.push(expectations.apply(result));
             progress.step();
         }
-        progress.finish();
         if let Some(folder) = &self.save_capsules {
             self.save(folder, backend, &results, finished)?;
         }
@@ -204,7 +263,7 @@ impl Check {
     fn run_capsules(
         &self,
         folder: &Path,
-        recipe: &Recipe,
+        backend: &str,
         expectations: &Expectations,
         finished: &mut Sweep,
     ) -> Result<(), Trouble> {
@@ -212,9 +271,9 @@ impl Check {
             capsule::files(folder).map_err(|e| Trouble::Input(format!("{}: {e}", folder.display())))?;
         let names: Vec<String> =
             files.iter().map(|path| format!("{}{}", replay::PREFIX, path.display())).collect();
-        let mut progress = Progress::new(&format!("replaying on {}", recipe.backend), names.len());
-        let results =
-            sweep::sweep(&names, self.jobs(), recipe, |_| progress.step()).map_err(worker_trouble)?;
+        let mut progress = Progress::new(&format!("replaying on {backend}"), names.len());
+        let results = sweep::sweep(&names, self.jobs(), &self.recipe(Some(backend))?, |_| progress.step())
+            .map_err(worker_trouble)?;
         progress.finish();
         finished.results.extend(results.into_iter().map(|result| expectations.apply(result)));
         Ok(())
@@ -228,7 +287,7 @@ impl Check {
         results: &[CaseResult],
         finished: &Sweep,
     ) -> Result<(), Trouble> {
-        let recipe = self.recipe(backend)?;
+        let recipe = self.recipe(None)?;
         for result in results.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_))) {
             let small = finished.smaller(&result.name);
             // Without a smaller case it is one of many of a kind, of which another one is saved.
@@ -269,6 +328,13 @@ impl Check {
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
         };
         write(&self.html, &report::html::html(finished))?;
+        if finished.left_out > 0 {
+            let ran = finished.results.len();
+            print(&format!(
+                "a slice of the suite: {ran} of {} cases; --full runs all\n",
+                ran + finished.left_out
+            ));
+        }
         print(&format!("report: {}\n", self.html.display()));
         if let Some(path) = &self.json {
             write(path, &format!("{:#}\n", report::json(finished)))?;
@@ -278,6 +344,25 @@ impl Check {
         }
         Ok(())
     }
+}
+
+/// The names of all backends, in the order of the first backend's, the same case on several of them side by side.
+fn side_by_side(of_backends: &[Vec<String>]) -> Vec<String> {
+    let case = |name: &str| {
+        let mut parts = name.splitn(3, '/');
+        let op = parts.next().unwrap_or_default();
+        format!("{op}/{}", parts.nth(1).unwrap_or_default())
+    };
+    let mut order: HashMap<String, usize> = HashMap::new();
+    let mut placed: Vec<(usize, usize, &String)> = Vec::new();
+    for (backend, names) in of_backends.iter().enumerate() {
+        for name in names {
+            let next = order.len();
+            placed.push((*order.entry(case(name)).or_insert(next), backend, name));
+        }
+    }
+    placed.sort_unstable_by_key(|(case, backend, _)| (*case, *backend));
+    placed.into_iter().map(|(.., name)| name.clone()).collect()
 }
 
 /// Finds out before the work, not after it, that a report cannot be written.

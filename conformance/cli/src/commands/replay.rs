@@ -91,7 +91,7 @@ fn recipe(backend: &str, guard: Guard, timeout: u64) -> Result<Recipe, Trouble> 
         std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
     Ok(Recipe {
         program,
-        backend: backend.into(),
+        backend: Some(backend.into()),
         guard,
         timeout: Duration::from_secs(timeout),
         record: None,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use assay_cli::backends;
 use assay_cli::worker;
 use conformance::guard::Guard;
+use conformance::target::Target;
 use forensics::capsule::recorder::Recorder;
 
 use super::{End, Trouble, guard};
@@ -12,9 +13,9 @@ use super::{End, Trouble, guard};
 /// Runs cases whose names come in as lines, and answers in JSON.
 #[derive(clap::Args)]
 pub struct Worker {
-    /// Backend to run them on.
+    /// Backend of every case. Without it, each runs on the one that its name says.
     #[arg(long)]
-    backend: String,
+    backend: Option<String>,
     /// What notices an access outside a buffer.
     #[arg(long, value_parser = guard::parser(), default_value_t)]
     guard: Guard,
@@ -25,11 +26,14 @@ pub struct Worker {
 
 impl Worker {
     pub fn run(self) -> Result<End, Trouble> {
-        let mut target = backends::open(&self.backend, self.guard)?;
-        if let Some(folder) = self.record {
-            target = Box::new(Recorder::new(target, &self.backend, self.guard, folder));
-        }
-        worker::serve(target.as_ref(), std::io::stdin().lock(), std::io::stdout().lock())
+        let open = |backend: &str| -> Result<Box<dyn Target>, std::io::Error> {
+            let target = backends::open(backend, self.guard).map_err(std::io::Error::other)?;
+            Ok(match &self.record {
+                Some(folder) => Box::new(Recorder::new(target, backend, self.guard, folder.clone())),
+                None => target,
+            })
+        };
+        worker::serve(self.backend.as_deref(), open, std::io::stdin().lock(), std::io::stdout().lock())
             .map_err(Trouble::input)?;
         Ok(End::Well)
     }

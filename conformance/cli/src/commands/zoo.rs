@@ -60,7 +60,7 @@ impl Zoo {
         for mutant in &mutants {
             let recipe = Recipe {
                 program: program.clone(),
-                backend: mutant.backend.clone(),
+                backend: Some(mutant.backend.clone()),
                 guard: Guard::Canaries,
                 timeout: mutant.timeout,
                 record: None,
@@ -77,7 +77,7 @@ impl Zoo {
         print(&matrix::matrix(&fates));
         // Part of the zoo says nothing about which checks are idle.
         let mut complaints = matrix::complaints(&fates);
-        complaints.retain(|c| self.filter.is_empty() || matches!(c, Complaint::Survivor { .. }));
+        complaints.retain(|c| self.filter.is_empty() || !matches!(c, Complaint::Idle(_)));
         for complaint in &complaints {
             print(&format!("{complaint}\n"));
         }

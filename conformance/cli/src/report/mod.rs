@@ -40,6 +40,8 @@ pub struct Sweep {
     pub results: Vec<CaseResult>,
     /// Failing cases made smaller: original name, and the smaller case.
     pub shrunk: Vec<(String, CaseResult)>,
+    /// Cases that were left out because only a slice of the suite ran.
+    pub left_out: usize,
     /// Time of the whole sweep, in seconds.
     pub seconds: f64,
 }

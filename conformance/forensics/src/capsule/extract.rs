@@ -5,8 +5,8 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use conformance::guard::Guard;
+use conformance::oracle::answers;
 use conformance::registry::Job;
-use conformance::trial::answers;
 use engine::generate::GenerateError;
 use kernels::decor::{Seen, Watch};
 use kernels::{Backend, DeviceError, Pending, Record, Role, Site, SiteFilter, Verdict};

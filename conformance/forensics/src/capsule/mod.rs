@@ -30,7 +30,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use conformance::guard::Guard;
-use conformance::trial::answers;
+use conformance::oracle::answers;
 use kernels::{DType, Expected, Layout, Numerics, Record, Role, Site, Stem};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
 use conformance::guard::Guard;
-use conformance::trial::{answers, describe};
+use conformance::oracle::answers;
+use conformance::trial::describe;
 use kernels::decor::{Seen, Watch};
 use kernels::{Backend, DeviceError, Expected, Layout, Numerics, Pending, Record, Role, Site, Stem, Verdict};
 

@@ -1,6 +1,6 @@
 //! The right answer to another question: the op with other parameters or operands.
 
-use conformance::trial::answers;
+use conformance::oracle::answers;
 use kernels::{DType, Layout, Record, RecordOperand, Stem};
 use serde_json::{Value, json};
 

@@ -10,10 +10,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use conformance::guard::Guard;
+use conformance::oracle::answers;
 use conformance::outcome::{CaseResult, Outcome, micros_since};
 use conformance::suite;
 use conformance::target::Target;
-use conformance::trial::{Finder, Stop, Trial, answers};
+use conformance::trial::{Finder, Stop, Trial};
 use kernels::Expected;
 
 use crate::capsule::{self, Capsule, CapsuleError, Origin, Stored};
