@@ -252,7 +252,7 @@ impl Check {
             progress.step();
         }
         if let Some(folder) = &self.save_capsules {
-            self.save(folder, backend, &results, finished)?;
+            self.save(folder, &results, finished)?;
         }
         self.keep(&results, finished)?;
         finished.results.extend(results);
@@ -280,13 +280,7 @@ impl Check {
     }
 
     /// Saves the op of each failing case that a single op shows.
-    fn save(
-        &self,
-        folder: &Path,
-        backend: &str,
-        results: &[CaseResult],
-        finished: &Sweep,
-    ) -> Result<(), Trouble> {
+    fn save(&self, folder: &Path, results: &[CaseResult], finished: &Sweep) -> Result<(), Trouble> {
         let recipe = self.recipe(None)?;
         for result in results.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_))) {
             let small = finished.smaller(&result.name);
