@@ -120,7 +120,7 @@ pub trait Operands: Sized {
     #[must_use]
     fn indices(self, name: &str, values: &[u32]) -> Self;
 
-    /// An output, of whose prior content the op must not depend.
+    /// An output whose prior content must not affect the result.
     #[must_use]
     fn out(self, name: &str, dtype: DType, shape: &[usize], packing: Packing) -> Self;
 

@@ -90,7 +90,7 @@ pub trait Pending {
 }
 
 /// A tensor on its way to the host. Its bytes can be reached only through [`Readback::wait`], so that
-/// nobody looks at a copy that has not landed.
+/// no caller sees a copy that has not landed.
 #[derive(Debug)]
 #[must_use = "a readback that is not waited for reads nothing"]
 pub struct Readback<P> {

@@ -79,7 +79,7 @@ pub enum DeviceError {
         /// Bytes that were left.
         available: usize,
     },
-    /// A kernel or a copy went wrong on the device; the report says what, where, and by whom.
+    /// A kernel or a copy went wrong on the device; the report says what and where, and which access did it.
     #[error("{0}")]
     Fault(String),
     /// An op wrote into the guard zone of a buffer.
@@ -107,10 +107,10 @@ pub enum DeviceError {
     /// The device no longer answers.
     #[error("device lost: {0}")]
     Lost(String),
-    /// Whoever watches the run ended it, as planned: the device is well.
+    /// An observer ended the run, as planned. The device is well.
     #[error("the run was stopped: {0}")]
     Stopped(String),
-    /// Whoever watches the run could not do its work: an oracle that refused an op, a file that could not be written.
+    /// An observer failed: an oracle that refused an op, a file that could not be written.
     #[error("{0}")]
     Watch(String),
     /// A call of the runtime returned an error.

@@ -8,7 +8,7 @@
 //! * [`quant`] has one page per block format, with its exact decoding.
 //! * [`Numerics`] is how a backend declares that it computes; the bounds of the op pages follow from it.
 //!   [`Expected`] is what an oracle answers, [`judge`](Expected::judge) how an output is compared with it.
-//! * [`decor`] has backends around backends: guard zones, and somebody who watches every op.
+//! * [`decor`] has backends around backends: guard zones, and observers of every op.
 //! * [`Record`] is an op as data, to be stored, sent and replayed.
 //!
 //! This crate knows no backend and contains no `unsafe`.

@@ -1,4 +1,4 @@
-//! A model's run on a backend that somebody watches: the likeliest tokens after a prompt.
+//! A model's run under observation: the likeliest tokens after a prompt.
 
 use std::ops::ControlFlow;
 
@@ -30,7 +30,7 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Runs on `backend` in sight of `watch`, to the end or to the first error.
+    /// Runs on `backend` under observation by `watch`, to the end or to the first error.
     pub fn go<B: Backend>(&self, backend: B, watch: AnyWatch<'_, B>) -> Result<(), GenerateError> {
         let mut model = Model::load(Watched::new(backend, watch), self.gguf, self.config.clone())?;
         let slots = self.prompt.len() + self.tokens.saturating_sub(1);

@@ -27,7 +27,7 @@ pub struct DeviceMutant {
     pub stem: Stem,
     /// What it is about.
     pub about: About,
-    /// What somebody did wrong.
+    /// The mistake.
     pub fault: String,
     /// What was changed in the sources.
     pub edits: Vec<Edit>,

@@ -13,7 +13,7 @@ use kernels::{Expected, Verdict};
 pub struct HarnessMutant {
     /// Name.
     pub name: &'static str,
-    /// What somebody did wrong.
+    /// The mistake.
     pub fault: &'static str,
     parts: Parts,
 }

@@ -19,7 +19,7 @@ use crate::{catalogue, device};
 pub struct Fate {
     /// Its name.
     pub name: String,
-    /// What somebody did wrong.
+    /// The mistake.
     pub fault: String,
     /// The checks that found it, and how many cases each failed.
     pub found_by: BTreeMap<Finder, usize>,
@@ -58,7 +58,7 @@ pub struct Exhibit {
     pub stem: Stem,
     /// What it is about.
     pub about: About,
-    /// What somebody did wrong.
+    /// The mistake.
     pub fault: String,
     /// How long a case may take.
     pub timeout: Duration,

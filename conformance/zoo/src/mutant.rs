@@ -41,7 +41,7 @@ pub struct Mutant {
     pub about: About,
     /// The op that has the bug.
     pub stem: Stem,
-    /// What somebody did wrong.
+    /// The mistake.
     pub fault: &'static str,
     /// The bug.
     pub plant: Plant,

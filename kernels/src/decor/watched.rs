@@ -1,4 +1,4 @@
-//! Every op in sight of somebody: before it runs, after it ran, and wherever the host waits.
+//! Calls an observer before each op, after it, and wherever the host waits.
 //!
 //! What a debugging aid does with an op (compare it with an oracle, store it on disk, synchronise behind it, spoil it on
 //! purpose) is a [`Watch`]; [`Watched`] is the backend that calls it. Buffers and streams are those of the backend inside.
@@ -12,7 +12,7 @@ use crate::{
     Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Op, Rebind, Site, Valid, View, ViewMut,
 };
 
-/// An op in sight.
+/// An op under observation.
 #[derive(Debug)]
 pub struct Seen<'s, D: Backend> {
     /// The backend that runs it.
@@ -21,7 +21,7 @@ pub struct Seen<'s, D: Backend> {
     pub stream: &'s D::Stream,
     /// The op.
     pub op: &'s Op<'s, D::Buffer>,
-    /// Where in a model it stands; `None` where nobody said.
+    /// Where in a model it stands; `None` where it is unknown.
     pub site: Option<Site>,
 }
 
@@ -41,14 +41,14 @@ pub enum Wait<'w> {
     Synchronize,
 }
 
-/// Somebody who sees the ops of a backend. Each method may end the run by an error.
+/// An observer of the ops of a backend. Each method may end the run by returning an error.
 pub trait Watch<D: Backend> {
     /// What the backend is, as it is now.
     fn identity(&self, inner: Identity) -> Identity {
         inner
     }
 
-    /// True for somebody who looks at no op: it then goes straight to the backend inside.
+    /// True for an observer that looks at no op: ops then go straight to the backend inside.
     fn idle(&self) -> bool {
         false
     }
@@ -79,7 +79,7 @@ pub trait Watch<D: Backend> {
     }
 }
 
-/// Nobody watches.
+/// No observer.
 impl<D: Backend> Watch<D> for () {
     fn idle(&self) -> bool {
         true
@@ -133,7 +133,7 @@ impl<D: Backend, W: Watch<D>> Watched<D, W> {
         Watched { inner, watch, site: RefCell::new(None) }
     }
 
-    /// Who watches.
+    /// The observer.
     pub const fn watch(&self) -> &W {
         &self.watch
     }

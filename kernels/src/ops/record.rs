@@ -26,7 +26,7 @@ pub struct RecordOperand {
     pub layout: Layout,
     /// Content of the buffer before the op.
     pub bytes: Vec<u8>,
-    /// True for an output of whose content the op must not depend; `bytes` is arbitrary then.
+    /// True for an output whose content must not affect the result; `bytes` is arbitrary then.
     pub blank: bool,
 }
 
@@ -88,7 +88,7 @@ impl Record {
         self
     }
 
-    /// Adds an operand that lies as `layout` in a buffer with content `bytes`.
+    /// Adds an operand with the given layout in a buffer that holds `bytes`.
     #[must_use]
     pub fn operand(mut self, name: &str, role: Role, layout: Layout, bytes: Vec<u8>) -> Self {
         self.indices.push(match role {
@@ -102,7 +102,7 @@ impl Record {
         self
     }
 
-    /// Adds an output of whose `content` the op must not depend.
+    /// Adds an output whose `content` must not affect the result.
     #[must_use]
     pub fn blank(self, name: &str, layout: Layout, content: Vec<u8>) -> Self {
         let mut record = self.operand(name, Role::Output, layout, content);
@@ -136,8 +136,8 @@ impl Record {
     }
 
     /// Stores an op with only those bytes of its buffers that its operands span, each from the multiple of 256 at or
-    /// before its first byte on; `content` tells what a range of a buffer holds. An output of whose content the op does not depend
-    /// is blank, and not asked for.
+    /// before its first byte on; `content` tells what a range of a buffer holds. An output whose content does not
+    /// affect the result is blank, and is not read.
     pub fn cropped<B>(
         op: &Op<'_, B>,
         mut content: impl FnMut(&B, Range<usize>) -> Result<Vec<u8>, DeviceError>,

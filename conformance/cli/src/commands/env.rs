@@ -1,4 +1,4 @@
-//! Environment variables: the known ones, and a word about those that nobody reads.
+//! Environment variables: the known ones, and a warning about those that have no effect.
 
 use super::Trouble;
 
@@ -34,7 +34,7 @@ pub fn switch(name: &str) -> Result<bool, Trouble> {
     }
 }
 
-/// A line for each variable that is set for us and read by nobody.
+/// A line for each variable with our prefix that has no effect.
 pub fn warnings() -> Vec<String> {
     let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     let mut unknown: Vec<String> = names.filter(|name| is_unknown(name)).collect();

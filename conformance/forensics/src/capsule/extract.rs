@@ -74,7 +74,7 @@ struct Extractor<'a> {
 }
 
 impl<D: Backend> Watch<D> for Extractor<'_> {
-    /// A capsule holds all of a buffer, and a device that checks minds reading what nobody wrote.
+    /// A capsule holds whole buffers, and a checking device reports reads of bytes that were never written.
     fn fill(&self) -> Option<u8> {
         Some(0xff)
     }

@@ -25,7 +25,7 @@ pub(super) struct Teller {
 }
 
 impl<D: Backend> Watch<D> for Teller {
-    /// NaN in every float format: what a kernel reads although nobody wrote it shows.
+    /// NaN in every float format, so that reads of memory that was never written show.
     fn fill(&self) -> Option<u8> {
         Some(0xff)
     }

@@ -66,7 +66,7 @@ pub(super) struct Shadow<'a> {
 }
 
 impl<D: Backend> Watch<D> for Shadow<'_> {
-    /// NaN in every float format: what a kernel reads although nobody wrote it shows.
+    /// NaN in every float format, so that reads of memory that was never written show.
     fn fill(&self) -> Option<u8> {
         Some(0xff)
     }

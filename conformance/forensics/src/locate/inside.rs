@@ -59,7 +59,7 @@ struct Locator<'a> {
 }
 
 impl<D: Backend> Watch<D> for Locator<'_> {
-    /// A capsule holds all of a buffer, and a device that checks minds reading what nobody wrote.
+    /// A capsule holds whole buffers, and a checking device reports reads of bytes that were never written.
     fn fill(&self) -> Option<u8> {
         self.inside.capsule.map(|_| 0xff)
     }
@@ -116,7 +116,7 @@ impl Locator<'_> {
     }
 }
 
-/// The op in sight, with all its arguments.
+/// The op, with all its arguments.
 fn call<D: Backend>(seen: &Seen<'_, D>, number: usize) -> Call {
     let arguments = seen.op.operands().into_iter().map(|o| {
         let extent = o.layout.byte_range().unwrap_or(0..0);
