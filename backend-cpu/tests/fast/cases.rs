@@ -95,6 +95,7 @@ pub fn all() -> Vec<Record> {
         all.push(output(Record::new(Stem::Fill).param("value", -1.7f32), "out", from, &[ROWS, 2100]));
     }
     all.push(rms_norm(r));
+    all.push(layer_norm(r));
     all.push(softmax(r));
     all.push(binary(r, Stem::SiluMul, ["gate", "up"], ROWS));
     for form in [Gelu::Erf, Gelu::Tanh] {
@@ -153,6 +154,12 @@ fn convert(r: &mut Random, stem: Stem, from: DType, to: DType) -> Record {
 fn rms_norm(r: &mut Random) -> Record {
     let record = input(Record::new(Stem::RmsNorm).param("eps", 1e-5f32), r, "x", &[ROWS, 2111]);
     output(input(record, r, "weight", &[2111]), "out", DType::F32, &[ROWS, 2111])
+}
+
+fn layer_norm(r: &mut Random) -> Record {
+    let record = input(Record::new(Stem::LayerNorm).param("eps", 1e-5f32), r, "x", &[ROWS, 2111]);
+    let record = input(input(record, r, "weight", &[2111]), r, "bias", &[2111]);
+    output(record, "out", DType::F32, &[ROWS, 2111])
 }
 
 fn softmax(r: &mut Random) -> Record {

@@ -62,14 +62,11 @@ pub fn alone(record: &Record, row: usize, rows: usize) -> Record {
 
 /// The record with its first operand in the place of the output; `None` where the op cannot do that.
 pub fn in_place(record: &Record) -> Option<Record> {
-    let first = &record.operands()[0];
-    let can = matches!(
-        record.stem.name(),
-        "add" | "mul" | "scale" | "silu_mul" | "gelu_mul" | "rms_norm" | "softmax" | "rope"
-    );
+    let source = record.find(record.stem.facts().in_place()?)?;
     let moved = |operand: &RecordOperand| match operand.role {
-        Role::Output => RecordOperand { bytes: first.bytes.clone(), ..operand.clone() },
+        Role::Output => RecordOperand { bytes: source.bytes.clone(), ..operand.clone() },
         Role::Input | Role::Indices => operand.clone(),
     };
-    can.then(|| with_operands(record, record.operands()[1..].iter().map(moved)))
+    let others = record.operands().iter().filter(|operand| operand.name != source.name);
+    Some(with_operands(record, others.map(moved)))
 }

@@ -193,9 +193,9 @@ fn without_the_guard_rail_bounds_are_still_checked() {
     assert!(refused(&args).contains("metadata and tensors disagree in 3 places"));
     let error = refused(&[&args[..], &["--no-guard-rail"]].concat());
     assert!(error.contains("warning: tensor 'blk.0.ffn_gate.weight'"), "{error}");
-    assert!(error.contains("error: layer 0, gate: matmul: out: shape"), "{error}");
+    assert!(error.contains("error: step 0 (prefill), layer 0, gate: matmul: out: shape"), "{error}");
     let by_variable = Command::new(ASSAY).args(args).env("GRETA_DISABLE_GUARD_RAIL", "1").output().unwrap();
-    assert!(stderr(&by_variable).contains("error: layer 0, gate"));
+    assert!(stderr(&by_variable).contains("error: step 0 (prefill), layer 0, gate"));
 }
 
 #[test]

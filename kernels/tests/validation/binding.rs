@@ -1,6 +1,6 @@
 //! Records that do not describe an op.
 
-use kernels::{BindError, Record, Role, Stem};
+use kernels::{BindError, OperandKind, Record, Role, Stem};
 use serde_json::json;
 
 use crate::{Memory, input, sample, without};
@@ -13,14 +13,9 @@ fn bind(record: &Record) -> Result<(), BindError> {
 
 /// Inputs without which an op is another valid op: in place, or without the addend or the divisors.
 fn may_be_absent(stem: Stem, operand: &str) -> bool {
-    matches!(
-        (stem, operand),
-        (Stem::RmsNorm | Stem::Rope | Stem::Softmax | Stem::Scale, "x")
-            | (Stem::SiluMul | Stem::GeluMul, "gate")
-            | (Stem::Add | Stem::Mul, "a")
-            | (Stem::Matmul, "bias")
-            | (Stem::Rope, "factors")
-    )
+    let operands = &stem.facts().operands;
+    let kind = operands.iter().find(|fact| fact.name == operand).map(|fact| fact.kind);
+    matches!(kind, Some(OperandKind::InPlace | OperandKind::Optional))
 }
 
 #[test]

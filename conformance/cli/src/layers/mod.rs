@@ -93,6 +93,13 @@ pub const LAYERS: &[Layer] = &[
         origin: Origin::Scaffold(include_str!("templates/fast.txt")),
     },
     Layer {
+        what: "its case in the tests of the fast backend's laws",
+        path: "backend-cpu/tests/fast/cases.rs",
+        says: &["Stem::{Op}"],
+        classes: ALL,
+        origin: Origin::Shared("one case"),
+    },
+    Layer {
         what: "HIP kernel",
         path: "kernels/hip/{op}.hip",
         says: &["Grid: ", "Block: "],
@@ -168,6 +175,13 @@ pub const LAYERS: &[Layer] = &[
         says: &["Stem::{Op}"],
         classes: ALL,
         origin: Origin::Shared("a case of each model that uses it"),
+    },
+    Layer {
+        what: "what its kernels cost",
+        path: "kernels/hip/quality.toml",
+        says: &["\n{op}"],
+        classes: ALL,
+        origin: Origin::Generated("assay gpu report --save kernels/hip/quality.toml"),
     },
     Layer {
         what: "bench",
