@@ -31,7 +31,7 @@ struct Module {
 
 impl Module {
     fn load(api: &Arc<Api>, stem: &str, image: &[u8]) -> Result<Self, DeviceError> {
-        let object = CodeObject::read(image).map_err(|error| unusable(stem, error))?;
+        let object = CodeObject::read(image).map_err(|error| unusable(stem, &error))?;
         let mut raw = null_mut();
         // SAFETY: `raw` is a valid destination; the image is a whole code object, which `read` has checked.
         api.call("hipModuleLoadData", |hip| unsafe {
@@ -86,7 +86,7 @@ impl Modules {
                 return Ok(function);
             }
         }
-        Err(unusable(stem, format!("no kernel '{name}'")))
+        Err(unusable(stem, &format_args!("no kernel '{name}'")))
     }
 
     /// The object of `stem` in a layer, loaded; `None` where the layer has none.
@@ -101,14 +101,14 @@ impl Modules {
             return Ok(Some(Arc::clone(module)));
         }
         let Some(found) = self.source.find(layer, stem) else { return Ok(None) };
-        let image = found.map_err(|error| unusable(stem, error))?;
+        let image = found.map_err(|error| unusable(stem, &error))?;
         let module = Arc::new(Module::load(&self.api, stem, &image)?);
         loaded.modules.insert(key, Arc::clone(&module));
         Ok(Some(module))
     }
 
     fn get(&self, module: Arc<Module>, kernel: Arc<Kernel>) -> Result<Function, DeviceError> {
-        let name = CString::new(kernel.name.as_str()).map_err(|error| unusable(&kernel.name, error))?;
+        let name = CString::new(kernel.name.as_str()).map_err(|error| unusable(&kernel.name, &error))?;
         let mut raw = null_mut();
         // SAFETY: `raw` is a valid destination, the module is loaded, the name is terminated.
         self.api.call("hipModuleGetFunction", |hip| unsafe {
@@ -119,6 +119,6 @@ impl Modules {
 }
 
 /// A code object that cannot be used, and why.
-fn unusable(stem: &str, reason: impl ToString) -> DeviceError {
+fn unusable(stem: &str, reason: &dyn std::fmt::Display) -> DeviceError {
     DeviceError::CodeObject { stem: stem.into(), reason: reason.to_string() }
 }

@@ -84,7 +84,7 @@ pub enum DeviceError {
     Fault(String),
     /// An op wrote into the guard zone of a buffer.
     #[error("{0}")]
-    Overrun(Overrun),
+    Overrun(Box<Overrun>),
     /// A copy between host and device reported an error: its own, or that of work before it.
     #[error("{0}")]
     Copy(Box<DeviceError>),

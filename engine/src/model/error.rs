@@ -45,7 +45,7 @@ pub enum ModelError {
     #[error("{site}: {source}")]
     Device {
         /// Where in the model.
-        site: Site,
+        site: Box<Site>,
         /// The device's error.
         source: DeviceError,
     },

@@ -370,7 +370,7 @@ impl<'a, B: Backend> Pass<'a, B> {
     }
 
     fn device_error(&self, point: Point, source: DeviceError) -> ModelError {
-        ModelError::Device { site: self.site(point), source }
+        ModelError::Device { site: Box::new(self.site(point)), source }
     }
 
     fn site(&self, point: Point) -> Site {

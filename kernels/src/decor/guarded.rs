@@ -108,7 +108,7 @@ impl<D: Backend> Guarded<D> {
                 self.inner.read_bytes(stream, &buffer.inner, zone, &Site::outside("guard zone"))?.wait()?;
             let damaged = |(at, byte): &(usize, &u8)| **byte != canary(start + at);
             let Some((first, _)) = found.iter().enumerate().find(damaged) else { continue };
-            return Err(DeviceError::Overrun(Overrun {
+            return Err(DeviceError::Overrun(Box::new(Overrun {
                 op,
                 operand,
                 label: buffer.label().into(),
@@ -119,7 +119,7 @@ impl<D: Backend> Guarded<D> {
                     Side::After => first,
                 },
                 count: found.iter().enumerate().filter(damaged).count(),
-            }));
+            })));
         }
         Ok(())
     }

@@ -116,7 +116,7 @@ impl Check {
             match backends::open(&name, self.guard) {
                 // Without a GPU its backend is left out, unless it was asked for.
                 Err(OpenError::NoGpu { why }) if !self.asked_for(&name) => {
-                    eprintln!("{name} is left out: {why}")
+                    eprintln!("{name} is left out: {why}");
                 }
                 opened => {
                     finished.backends.push(opened?.identity());

@@ -25,7 +25,7 @@ pub struct Extract<'a> {
     pub model: &'a ModelId,
     /// Name of the backend.
     pub backend: &'a str,
-    /// SiteFilter the op stands; the first one there is extracted.
+    /// Where the op stands; the first one there is extracted.
     pub filter: &'a SiteFilter,
 }
 

@@ -117,7 +117,7 @@ impl Reported {
     pub fn of(error: &GenerateError) -> Self {
         let messenger = match error {
             GenerateError::Model(ModelError::Device { source: DeviceError::Copy(_), .. }) => Messenger::Copy,
-            GenerateError::Model(ModelError::Device { site, .. }) => Messenger::Op(site.clone()),
+            GenerateError::Model(ModelError::Device { site, .. }) => Messenger::Op((**site).clone()),
             _ => Messenger::Other,
         };
         Reported { what: error.to_string(), messenger }

@@ -138,9 +138,9 @@ fn noise_is_not_explained() {
 
 /// Guesses on `record` where the backend answered `other` instead.
 fn guesses_of(record: &Record, other: &Record) -> Vec<Guess> {
-    let mut expected = conformance::trial::answers(record, &Numerics::F32).unwrap();
+    let mut expected = conformance::oracle::answers(record, &Numerics::F32).unwrap();
     let Expected::Within { value, .. } =
-        conformance::trial::answers(other, &Numerics::F64).unwrap().remove(0)
+        conformance::oracle::answers(other, &Numerics::F64).unwrap().remove(0)
     else {
         panic!("no values")
     };

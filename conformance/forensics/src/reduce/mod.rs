@@ -238,7 +238,7 @@ mod tests {
         let small = compact(&record).unwrap();
         // Rows 2 and 9, and 1, 3 and 8 beside them.
         assert_eq!(small.find("table").unwrap().layout.shape(), [5, 4]);
-        let answer = |r: &Record| conformance::trial::answers(r, &kernels::Numerics::F64).unwrap();
+        let answer = |r: &Record| conformance::oracle::answers(r, &kernels::Numerics::F64).unwrap();
         assert_eq!(answer(&small), answer(&record));
     }
 }
