@@ -1,6 +1,6 @@
 //! Seeded data for cases. Nothing here depends on the clock, the machine or the order of evaluation.
 
-use kernels::{DType, Layout, Record, Role};
+use kernels::{DType, Layout, Record, Role, SplitMix64};
 use serde::{Deserialize, Serialize};
 
 /// `n` as an element of an index operand.
@@ -12,23 +12,19 @@ pub fn index(n: usize) -> u32 {
     u32::try_from(n).expect("numbers of a case are far below 2^32")
 }
 
-/// A stream of random numbers: the `SplitMix64` generator.
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
-pub struct Random(u64);
+pub struct Random(SplitMix64);
 
 impl Random {
     /// The stream of `seed`.
     pub const fn new(seed: u64) -> Self {
-        Random(seed)
+        Random(SplitMix64::new(seed))
     }
 
     /// 64 random bits.
     pub fn bits(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        self.0.next_u64()
     }
 
     /// A number from 0 to `n − 1`.
@@ -39,7 +35,7 @@ impl Random {
 
     /// A number in 0..1.
     pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+        self.0.unit_f64()
     }
 
     /// A standard normal number (sum of twelve uniform ones: tails end at 6, which is enough).

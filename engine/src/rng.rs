@@ -3,6 +3,8 @@
 //! Both are public-domain generators by Blackman and Vigna. The sequence is a function of the seed alone,
 //! on every machine.
 
+use kernels::SplitMix64;
+
 /// A generator of 64-bit numbers with a period of 2^256 − 1.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Rng {
@@ -11,14 +13,9 @@ pub(crate) struct Rng {
 
 impl Rng {
     /// The generator of `seed`. `SplitMix64` spreads the seed over the state, which is never all zero.
-    pub(crate) fn new(mut seed: u64) -> Self {
-        let mut splitmix = || {
-            seed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
-            let z = (seed ^ (seed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-            let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-            z ^ (z >> 31)
-        };
-        Self { state: [splitmix(), splitmix(), splitmix(), splitmix()] }
+    pub(crate) const fn new(seed: u64) -> Self {
+        let mut spread = SplitMix64::new(seed);
+        Self { state: [spread.next_u64(), spread.next_u64(), spread.next_u64(), spread.next_u64()] }
     }
 
     pub(crate) fn next_u64(&mut self) -> u64 {

@@ -3,6 +3,7 @@
 //! One token at a time, which is where memory decides, and a few at once. A matrix has as many rows as are enough to see what a row
 //! costs: the kernels treat all rows alike.
 
+use engine::model_sizes::{LLAMA_3_8B, ModelSizes, SMOLLM2_135M};
 use kernels::ops::gelu_mul::Gelu;
 use kernels::ops::rope::{Pairing, Scaling};
 use kernels::{DType, Record, Stem};
@@ -19,41 +20,18 @@ pub struct Case {
     pub record: Record,
 }
 
-/// Sizes of a model.
+/// A model, and how much of its matrices is run.
 #[derive(Clone, Copy, Debug)]
 struct Model {
     name: &'static str,
-    embd: usize,
-    ff: usize,
-    heads: usize,
-    kv_heads: usize,
-    head_dim: usize,
+    sizes: ModelSizes,
     /// Rows of a matrix, of those that the model has.
     rows: usize,
-    vocab: usize,
 }
 
-const SMOLLM2: Model = Model {
-    name: "smollm2",
-    embd: 576,
-    ff: 1536,
-    heads: 9,
-    kv_heads: 3,
-    head_dim: 64,
-    rows: 576,
-    vocab: 49152,
-};
+const SMOLLM2: Model = Model { name: "smollm2", sizes: SMOLLM2_135M, rows: SMOLLM2_135M.n_embd };
 
-const WIDE: Model = Model {
-    name: "4096",
-    embd: 4096,
-    ff: 14336,
-    heads: 32,
-    kv_heads: 8,
-    head_dim: 128,
-    rows: 256,
-    vocab: 128_256,
-};
+const WIDE: Model = Model { name: "4096", sizes: LLAMA_3_8B, rows: 256 };
 
 /// Slots of a cache, all of them filled.
 const SLOTS: usize = 512;
@@ -87,7 +65,7 @@ impl Model {
     }
 
     fn elements(self) -> Vec<Case> {
-        let Model { embd, ff, vocab, .. } = self;
+        let ModelSizes { n_embd: embd, n_ff: ff, vocab_size: vocab, .. } = self.sizes;
         let norm = Record::new(Stem::RmsNorm)
             .param("eps", 1e-5f32)
             .gauss("x", &[1, embd])
@@ -123,7 +101,7 @@ impl Model {
     }
 
     fn heads(self) -> Vec<Case> {
-        let Model { heads, kv_heads, head_dim, .. } = self;
+        let ModelSizes { n_head: heads, n_kv_head: kv_heads, head_dim, .. } = self.sizes;
         let mut cases = Vec::new();
         for pairing in [Pairing::Interleaved, Pairing::Neox] {
             let shape = [1, heads, head_dim];
@@ -168,7 +146,7 @@ impl Model {
     }
 
     fn matrices(self) -> Vec<Case> {
-        let Model { embd, rows, .. } = self;
+        let (embd, rows) = (self.sizes.n_embd, self.rows);
         let mut cases = Vec::new();
         for format in DType::WEIGHTS.into_iter().filter(|format| embd % format.block_len() == 0) {
             let record = Record::new(Stem::Embed)
@@ -193,7 +171,7 @@ impl Model {
 
 /// A matrix of weights as it is loaded.
 fn conversions() -> Vec<Case> {
-    let shape = [4, WIDE.embd];
+    let shape = [4, WIDE.sizes.n_embd];
     let mut cases = Vec::new();
     let mut add = |stem, from: DType, to: DType| {
         let record = Record::new(stem).weights("x", from, shape).empty("out", to, &shape);
