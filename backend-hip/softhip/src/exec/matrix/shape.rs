@@ -5,35 +5,8 @@
 //! and each register four rows apart as [`Shape::row`] says.
 
 use crate::isa::inst::Mfma;
+pub(super) use crate::isa::table::matrix::Element as Input;
 use crate::memory::WAVE;
-
-/// Number formats of A and B.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "outside of tests, the scalar formulation serves some only")
-)]
-pub(super) enum Input {
-    F64,
-    F32,
-    Xf32,
-    F16,
-    Bf16,
-    Fp8,
-    Bf8,
-    I8,
-}
-
-impl Input {
-    pub(super) const fn bits(self) -> usize {
-        match self {
-            Self::F64 => 64,
-            Self::F32 | Self::Xf32 => 32,
-            Self::F16 | Self::Bf16 => 16,
-            Self::Fp8 | Self::Bf8 | Self::I8 => 8,
-        }
-    }
-}
 
 /// The shape and formats of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,25 +4,10 @@ use super::shape::{Input, Shape, lane_of_b};
 use super::*;
 use crate::memory::{WAVE, splitmix64};
 
-impl Input {
-    fn of(element: Element) -> Self {
-        match element {
-            Element::F64 => Self::F64,
-            Element::F32 => Self::F32,
-            Element::Xf32 => Self::Xf32,
-            Element::F16 => Self::F16,
-            Element::Bf16 => Self::Bf16,
-            Element::Fp8 => Self::Fp8,
-            Element::Bf8 => Self::Bf8,
-            Element::I8 => Self::I8,
-        }
-    }
-}
-
 impl Shape {
     fn of(op: Op) -> Self {
         let Matrix { m, k, blocks, a, b } = table::dense_matrix(op).unwrap();
-        Self { m, k, blocks, a: Input::of(a), b: Input::of(b) }
+        Self { m, k, blocks, a, b }
     }
 }
 
