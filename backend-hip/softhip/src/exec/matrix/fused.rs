@@ -283,11 +283,11 @@ fn join((even, even_exponent): (f64, i32), (odd, odd_exponent): (f64, i32)) -> (
 #[inline(always)]
 fn round<F: Format>(lanes: &mut [u32; SIDE], sums: impl Fn(usize) -> (f64, i32)) {
     let addends = *lanes;
-    let mut highest = 0;
+    let mut any_special = false;
     for i in 0..SIDE {
         let (sum, exponent) = sums(i);
         let magnitude = addends[i] & 0x7fff_ffff;
-        highest = magnitude.max(highest);
+        any_special |= magnitude >= INFINITY;
         let addend_exponent = ((magnitude >> 23) as i32).max(1) - 127;
         let largest = exponent.max(addend_exponent);
         // 31 bits below the larger one.
@@ -296,7 +296,7 @@ fn round<F: Format>(lanes: &mut [u32; SIDE], sums: impl Fn(usize) -> (f64, i32))
         let kept = if F::INTERLEAVED && largest - addend_exponent > 25 { 0.0 } else { kept };
         lanes[i] = (((sum + 128.0 * kept) * f64::power_of_two(largest - 31)) as f32).to_bits();
     }
-    if highest >= INFINITY {
+    if any_special {
         // Finite products change neither an infinity nor a NaN.
         for (lane, addend) in lanes.iter_mut().zip(addends) {
             let magnitude = addend & 0x7fff_ffff;
