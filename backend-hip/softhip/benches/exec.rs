@@ -5,13 +5,18 @@
 //! `benches/threads.rs` compares one thread with two.
 #![allow(missing_docs, reason = "a bench is no interface")]
 
+#[path = "../tests/hip/mod.rs"]
+mod hip;
 mod launches;
 
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use launches::{q8_dot4, q8_matvec, rms_norm, softmax};
+use hip::{Arg, Hip};
+use launches::{attention, matmul_bf16, matmul_f16, q8_dot4, q8_matvec, rms_norm, softmax};
+use softhip::control::Options;
 use softhip::memory::Checks;
+use softhip::sched::Limits;
 
 /// Time that this thread has been running.
 fn processor_time() -> Option<Duration> {
@@ -25,7 +30,8 @@ fn speed(criterion: &mut Criterion) {
         ("bounds only", Checks::BOUNDS, 1),
         ("checked, two threads", Checks::ALL, 2),
     ];
-    for mut launch in [q8_matvec(), q8_dot4(), rms_norm(), softmax()] {
+    let kernels = [q8_matvec, q8_dot4, rms_norm, softmax, matmul_f16, matmul_bf16, attention];
+    for mut launch in kernels.map(|kernel| kernel()) {
         let mut group = criterion.benchmark_group(launch.name);
         group.sample_size(10);
         for (way, checks, threads) in ways {
@@ -48,5 +54,23 @@ fn speed(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, speed);
+/// A launch of one wave by HIP's calls, waited for: what a launch costs beside its instructions.
+fn one_wave(criterion: &mut Criterion) {
+    let limits = Limits { threads: 1, ..Limits::default() };
+    let hip = Hip::with(Options { limits, ..Options::default() });
+    let kernel = hip.kernel("faults", "copy_u8");
+    let (x, out) = (hip.upload(&[1u8; 64]), hip.malloc(64));
+    let arguments = [Arg::Pointer(x), Arg::Pointer(out)];
+    let mut group = criterion.benchmark_group("one wave");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("launch and wait", |bencher| {
+        bencher.iter(|| {
+            assert_eq!(hip.launch(kernel, hip::Launch::new(1, 64), &arguments), hip::SUCCESS);
+            assert_eq!(hip.synchronize(), hip::SUCCESS);
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, speed, one_wave);
 criterion_main!(benches);

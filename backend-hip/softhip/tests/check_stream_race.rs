@@ -31,7 +31,7 @@ fn a_kernel_and_a_copy_on_two_streams_race() {
             panic!("{findings:?}")
         };
         assert_eq!((*address, *size), (x + 252, 4));
-        let mut functions = [first.call.function.as_str(), second.call.function.as_str()];
+        let mut functions = [&*first.call.function, &*second.call.function];
         functions.sort_unstable();
         assert_eq!(functions, ["hipMemcpyAsync", "hipModuleLaunchKernel"]);
         let text = findings[0].to_string();

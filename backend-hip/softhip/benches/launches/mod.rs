@@ -86,3 +86,34 @@ pub fn softmax() -> Launch {
     let arguments = device.arguments("softmax_f32").pointer(x).pointer(out).u32(n as u32);
     Launch { name: "softmax_f32", device, grid: [rows as u32, 1, 1], block: [256, 1, 1], arguments }
 }
+
+/// Rows, columns and inner length of the matmuls.
+const PRODUCT: (usize, usize, usize) = (128, 128, 1024);
+
+fn matmul(name: &'static str, narrow: fn(f32) -> u16) -> Launch {
+    let (m, n, k) = PRODUCT;
+    let device = Device::load("matmul");
+    let numbers = |count: usize| ramp(count).into_iter().map(narrow).collect::<Vec<u16>>();
+    let (a, b, out) =
+        (device.upload(&numbers(m * k)), device.upload(&numbers(n * k)), device.buffer(4 * m * n));
+    let arguments = device.arguments(name).pointer(a).pointer(b).pointer(out).u32(n as u32).u32(k as u32);
+    Launch { name, device, grid: [n as u32 / 128, m as u32 / 128, 1], block: [256, 1, 1], arguments }
+}
+
+pub fn matmul_f16() -> Launch {
+    matmul("matmul_f16", |x| half::f16::from_f32(x).to_bits())
+}
+
+pub fn matmul_bf16() -> Launch {
+    matmul("matmul_bf16", |x| half::bf16::from_f32(x).to_bits())
+}
+
+pub fn attention() -> Launch {
+    let (queries, keys) = (128usize, 512usize);
+    let device = Device::load("attention");
+    let (q, k) = (device.upload(&ramp(64 * queries)), device.upload(&ramp(64 * keys)));
+    let (v, out) = (device.upload(&ramp(64 * keys)), device.buffer(4 * 64 * queries));
+    let arguments =
+        device.arguments("attention_f32").pointer(q).pointer(k).pointer(v).pointer(out).u32(keys as u32);
+    Launch { name: "attention_f32", device, grid: [queries as u32 / 16, 1, 1], block: [256, 1, 1], arguments }
+}

@@ -90,7 +90,7 @@ impl Copy {
     /// # Safety
     ///
     /// Host ends are valid until this returns.
-    unsafe fn now(self, function: &str) -> i32 {
+    unsafe fn now(self, function: &'static str) -> i32 {
         enter(function, |device, call| {
             // SAFETY: the work has run when `perform` returns.
             match unsafe { self.prepare(device, &call) }? {
@@ -105,7 +105,7 @@ impl Copy {
     /// # Safety
     ///
     /// A destination on the host, and pinned memory, are valid until the stream has been synchronised.
-    unsafe fn later(mut self, function: &str, stream: *mut c_void) -> i32 {
+    unsafe fn later(mut self, function: &'static str, stream: *mut c_void) -> i32 {
         self.snapshot = true;
         enter(function, |device, call| {
             let stream = handle::stream(stream)?;

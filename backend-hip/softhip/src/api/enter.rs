@@ -13,12 +13,15 @@ thread_local! {
 }
 
 /// A call of `function`, from the place that the thread has named.
-pub(super) fn call(function: &str) -> HostCall {
+pub(super) fn call(function: &'static str) -> HostCall {
     HostCall::new(function, CallSite::get())
 }
 
 /// Runs the body of a call on the current device, unless that has faulted.
-pub(super) fn enter(function: &str, body: impl FnOnce(&SoftDevice, HostCall) -> Result<(), Code>) -> i32 {
+pub(super) fn enter(
+    function: &'static str,
+    body: impl FnOnce(&SoftDevice, HostCall) -> Result<(), Code>,
+) -> i32 {
     if IN_HOST_FUNCTION.get() {
         // As the real runtime documents: host functions make no HIP calls.
         return remember(Err(Code::NOT_SUPPORTED));

@@ -11,7 +11,7 @@ use crate::sched::Work;
 
 /// Fills in stream order, and waits if asked to.
 fn fill(
-    function: &str,
+    function: &'static str,
     to: *mut c_void,
     pattern: &[u8],
     count: usize,

@@ -95,7 +95,7 @@ pub unsafe extern "C" fn hip_module_launch_kernel(
         let kernel = device.kernel(function)?;
         let given = match (params.is_null(), extra.is_null()) {
             // SAFETY: as this function's.
-            (false, true) => unsafe { each(&kernel, params) },
+            (false, true) => unsafe { each(kernel.kernel(), params) },
             // SAFETY: as this function's.
             (true, false) => unsafe { packed(extra) }?,
             (true, true) => Given::Each(Vec::new()),

@@ -126,7 +126,7 @@ pub unsafe extern "C" fn hip_func_get_attributes(
     enter("hipFuncGetAttributes", |device, _| {
         let kernel = device.kernel(handle::function(function.cast_mut())?)?;
         // SAFETY: as this function's.
-        unsafe { put(out, attributes(&kernel)?) }
+        unsafe { put(out, attributes(kernel.kernel())?) }
     })
 }
 
@@ -141,7 +141,7 @@ pub unsafe extern "C" fn hip_func_get_attribute(
     function: *mut c_void,
 ) -> i32 {
     enter("hipFuncGetAttribute", |device, _| {
-        let all = attributes(&device.kernel(handle::function(function)?)?)?;
+        let all = attributes(device.kernel(handle::function(function)?)?.kernel())?;
         let answer = match FunctionAttribute(attribute) {
             FunctionAttribute::MAX_THREADS_PER_BLOCK => all.max_threads_per_block,
             FunctionAttribute::SHARED_SIZE_BYTES => int(all.shared_size_bytes)?,

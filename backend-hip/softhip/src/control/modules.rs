@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use code_object::{CodeObject, Kernel, ObjectError};
+use code_object::{CodeObject, ObjectError};
 use hip_api::Code;
 
 use super::SoftDevice;
@@ -102,7 +102,7 @@ impl SoftDevice {
     }
 
     /// What the metadata says about a kernel.
-    pub(crate) fn kernel(&self, function: FunctionId) -> Result<Kernel, Code> {
-        Ok(self.state().modules.function(function)?.run.kernel().clone())
+    pub(crate) fn kernel(&self, function: FunctionId) -> Result<Arc<LoadedKernel>, Code> {
+        Ok(Arc::clone(&self.state().modules.function(function)?.run))
     }
 }

@@ -12,6 +12,7 @@ use super::gpr_index;
 use super::modifiers::{self, is_valu};
 use super::poison;
 use super::program::Program;
+use super::spare::{Spare, Spares};
 use super::start::Start;
 use crate::isa::Inst;
 use crate::memory::{FaultKind, Group, LaunchMemory};
@@ -29,6 +30,7 @@ pub(super) struct Worker<'a> {
     start: &'a Start,
     waves: Vec<Wave>,
     lds: Lds,
+    sizes: Sizes,
     budget: u64,
     pub(super) tally: Tally,
 }
@@ -50,7 +52,7 @@ impl Failure {
 }
 
 /// Sizes of a workgroup's memories.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sizes {
     pub(super) lds: u64,
     pub(super) scratch: u32,
@@ -62,6 +64,7 @@ impl<'a> Worker<'a> {
         memory: &'a LaunchMemory,
         start: &'a Start,
         sizes: Sizes,
+        spares: &Spares,
         budget: u64,
     ) -> Self {
         let checks = memory.checks();
@@ -79,16 +82,20 @@ impl<'a> Worker<'a> {
             executed: 0,
             id,
         };
-        let waves = (0..start.waves()).map(wave).collect();
-        Self {
-            program,
-            memory,
-            start,
-            waves,
-            lds: Lds::new(sizes.lds, checks),
-            budget,
-            tally: Tally::default(),
-        }
+        let spare = spares.take(sizes, checks);
+        let (mut waves, lds) =
+            spare.map_or_else(|| (Vec::new(), Lds::new(sizes.lds, checks)), |spare| (spare.waves, spare.lds));
+        let have = waves.len() as u32;
+        waves.truncate(start.waves() as usize);
+        waves.extend((have..start.waves()).map(wave));
+        Self { program, memory, start, waves, lds, sizes, budget, tally: Tally::default() }
+    }
+
+    /// Leaves the state of waves to the next launch, and answers the counts.
+    pub(super) fn finish(self, spares: &Spares) -> Tally {
+        let Self { waves, lds, sizes, tally, .. } = self;
+        spares.put(Spare { waves, lds, sizes, checks: self.memory.checks() });
+        tally
     }
 
     /// Runs the workgroup with a linear number and coordinates to its end.

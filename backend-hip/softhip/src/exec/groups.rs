@@ -8,6 +8,7 @@ use super::core::counters::Tally;
 use super::group::{Failure, Sizes, Worker};
 use super::program::Program;
 use super::share::Shares;
+use super::spare::Spares;
 use super::start::Start;
 use crate::memory::LaunchMemory;
 use crate::sched::{Counters, Dispatch};
@@ -23,6 +24,7 @@ pub(super) struct Groups<'a> {
     pub(super) start: &'a Start,
     pub(super) sizes: Sizes,
     pub(super) dispatch: &'a Dispatch,
+    pub(super) spares: &'a Spares,
     /// Instructions that a wave may execute.
     pub(super) budget: u64,
 }
@@ -68,8 +70,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn worker(&self) -> Worker<'_> {
-        let Groups { program, start, sizes, budget, .. } = *self.groups;
-        Worker::new(program, self.memory, start, sizes, budget)
+        let Groups { program, start, sizes, spares, budget, .. } = *self.groups;
+        Worker::new(program, self.memory, start, sizes, spares, budget)
     }
 
     fn run(&self, worker: &mut Worker<'_>, numbers: Range<u32>) {
@@ -104,7 +106,7 @@ impl Run<'_> {
     fn help(&self) -> Tally {
         let mut worker = self.worker();
         self.run_all(&mut worker);
-        worker.tally
+        worker.finish(self.groups.spares)
     }
 }
 
@@ -119,14 +121,19 @@ impl Groups<'_> {
             run.run_some(&mut worker, ALONE);
         }
         let helpers = if run.shares.is_left() { threads - 1 } else { 0 };
-        std::thread::scope(|scope| {
-            let others: Vec<_> = (0..helpers).map(|_| scope.spawn(|| run.help())).collect();
+        if helpers == 0 {
             run.run_all(&mut worker);
-            worker.tally.add_to(&mut counters);
-            for other in others {
-                other.join().unwrap_or_else(|panic| resume_unwind(panic)).add_to(&mut counters);
-            }
-        });
+            worker.finish(self.spares).add_to(&mut counters);
+        } else {
+            std::thread::scope(|scope| {
+                let others: Vec<_> = (0..helpers).map(|_| scope.spawn(|| run.help())).collect();
+                run.run_all(&mut worker);
+                worker.finish(self.spares).add_to(&mut counters);
+                for other in others {
+                    other.join().unwrap_or_else(|panic| resume_unwind(panic)).add_to(&mut counters);
+                }
+            });
+        }
         match run.failures.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
             None => Ok(counters),
             Some(failed) => Err(failed),

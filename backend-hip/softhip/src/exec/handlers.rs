@@ -53,6 +53,7 @@ pub(super) fn bare(inst: Inst) -> Uop {
         offset: 0,
         width: memory.and_then(MemoryOp::width).unwrap_or(Width::dwords(1)),
         rmw: memory.and_then(MemoryOp::rmw),
+        types: inst.operand_types(),
         reads: 0,
         writes: 0,
         inst,

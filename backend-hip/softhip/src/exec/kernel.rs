@@ -7,6 +7,7 @@ use code_object::{CodeObject, Kernel, UserSgpr};
 use super::group::{Failure, Sizes};
 use super::groups::{Groups, coordinates};
 use super::program::{Program, Registers};
+use super::spare::Spares;
 use super::start::Start;
 use crate::memory::{LaunchMemory, Site};
 use crate::report::{CodePlace, Problem, Report, ThreadPlace};
@@ -18,6 +19,7 @@ pub struct LoadedKernel {
     object: Arc<CodeObject>,
     kernel: Kernel,
     program: Program,
+    spares: Spares,
     /// Device address of the image's first byte.
     base: u64,
 }
@@ -36,7 +38,7 @@ impl LoadedKernel {
         let registers = Registers { vgprs: vgprs as u16, agprs: (total - vgprs) as u16 };
         let entry = base.wrapping_add(kernel.entry);
         let program = Program::new(&text, base.wrapping_add(segment.address), entry, registers);
-        Some(Self { object, kernel, program, base })
+        Some(Self { object, kernel, program, spares: Spares::default(), base })
     }
 
     /// What the code object says about the kernel.
@@ -104,7 +106,14 @@ impl Execute for LoadedKernel {
             lds: u64::from(descriptor.lds_size) + u64::from(dispatch.dynamic_lds),
             scratch: descriptor.scratch_size,
         };
-        let groups = Groups { program: &self.program, start: &start, sizes, dispatch, budget: limits.budget };
+        let groups = Groups {
+            program: &self.program,
+            start: &start,
+            sizes,
+            dispatch,
+            spares: &self.spares,
+            budget: limits.budget,
+        };
         let threads = if self.program.has_global_atomics() { 1 } else { limits.threads };
         let threads = threads.clamp(1, dispatch.groups().max(1) as usize);
         let outcome = if threads == 1 {

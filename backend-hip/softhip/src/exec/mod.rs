@@ -42,6 +42,7 @@ mod salu;
 mod share;
 mod smem;
 mod snippet;
+mod spare;
 mod start;
 mod usage;
 mod valu;

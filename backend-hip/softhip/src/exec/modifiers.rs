@@ -117,7 +117,7 @@ fn modifies_result(inst: &Inst, dst: Ty) -> bool {
 
 /// Runs an operation with its modifiers.
 pub(super) fn modified(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let types = u.inst.operand_types();
+    let types = u.types;
     let exec = c.wave.exec();
     if exec == 0 {
         return (u.base)(c, u);
@@ -148,7 +148,7 @@ pub(super) fn modified(c: &mut Cx<'_>, u: &Uop) -> Step {
 /// As [`modified`], with denormals flushed as the mode asks.
 #[cold]
 pub(super) fn flushed(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let types = u.inst.operand_types();
+    let types = u.types;
     let layout = c.program.layout();
     let mode = c.wave.mode;
     let mut inner = u.clone();

@@ -1,5 +1,6 @@
 //! The pre-decoded program: dense, with operands resolved and branch targets looked up.
 
+use super::core::file::VectorFile;
 use super::core::uop::Uop;
 use super::handlers;
 use super::reach::{Decoded, reachable};
@@ -92,7 +93,7 @@ impl Program {
     }
 
     /// A fresh vector file: registers zero, constants in their places.
-    pub(super) fn vector_file(&self) -> Box<[Lanes]> {
+    pub(super) fn vector_file(&self) -> VectorFile {
         self.layout.file()
     }
 

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 
+use super::core::file::VectorFile;
 use super::core::uop::{Flag, Kind, Missing, Scalar, Uop};
 use super::core::wave::SINK;
 use super::handlers;
@@ -15,7 +16,6 @@ use crate::isa::inst::{SpecialSource, scalar};
 use crate::isa::table::memory::MemoryOp;
 use crate::isa::table::{self, Ty};
 use crate::isa::{Format, Inst, Op, Operand};
-use crate::memory::{Lanes, WAVE};
 
 /// Temporaries: two registers for each source, its copy from a scalar register; two for each source after
 /// flushing denormals; two for each source after modifiers; four for the result before modifiers.
@@ -74,10 +74,8 @@ impl Layout {
         self.temporaries() + 18
     }
 
-    pub(super) fn file(&self) -> Box<[Lanes]> {
-        let variables = usize::from(self.temporaries() + TEMPORARIES);
-        let constants = self.pool.iter().map(|&value| [value; WAVE]);
-        std::iter::repeat_n([0; WAVE], variables).chain(constants).collect()
+    pub(super) fn file(&self) -> VectorFile {
+        VectorFile::new(usize::from(self.temporaries() + TEMPORARIES), &self.pool)
     }
 
     /// The slots of a constant of two registers.

@@ -90,8 +90,16 @@ impl Start {
         wave.set_exec(u64::MAX >> (64 - active));
         wave.s[usize::from(scalar::M0)] = u32::MAX;
         let [x, y, _] = self.block;
-        for (lane, ids) in (first..).zip(&mut wave.v[0]) {
-            *ids = (lane % x) | ((lane / x % y) << 10) | ((lane / x / y) << 20);
+        let [mut at_x, mut at_y, mut at_z] = [first % x, first / x % y, first / x / y];
+        for ids in &mut wave.v[0] {
+            *ids = at_x | (at_y << 10) | (at_z << 20);
+            at_x += 1;
+            if at_x == x {
+                (at_x, at_y) = (0, at_y + 1);
+            }
+            if at_y == y {
+                (at_y, at_z) = (0, at_z + 1);
+            }
         }
         wave.scc = false;
         wave.mode = self.mode;

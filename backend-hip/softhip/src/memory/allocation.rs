@@ -44,6 +44,7 @@ impl Allocation {
             (cells.host_pointer().expose_provenance() as u64, cells)
         };
         let init = Init::clear(size)?;
+        let writable = kind != AllocationKind::Kernarg;
         // The host writes pinned memory unseen.
         if kind == AllocationKind::Pinned {
             init.cover(0, size);
@@ -51,10 +52,11 @@ impl Allocation {
         Some(Self {
             base,
             limit: size,
-            writable: kind != AllocationKind::Kernarg,
+            writable,
             cells,
             init,
-            shadow: Shadow::new(size)?,
+            // What kernels cannot write needs no race detector.
+            shadow: if writable { Shadow::new(size)? } else { Shadow::empty() },
             undo: Undo::default(),
             size,
             kind,

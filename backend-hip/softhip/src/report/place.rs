@@ -1,5 +1,7 @@
 //! Where a finding happened: in device code, in the grid, in host code.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::memory::Site;
@@ -52,14 +54,14 @@ impl ThreadPlace {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostCall {
     /// The function: `hipMemcpyAsync`.
-    pub function: String,
+    pub function: Cow<'static, str>,
     /// Where it was called.
     pub site: Option<Site>,
 }
 
 impl HostCall {
     /// A call of `function` at `site`.
-    pub fn new(function: impl Into<String>, site: Option<Site>) -> Self {
+    pub fn new(function: impl Into<Cow<'static, str>>, site: Option<Site>) -> Self {
         Self { function: function.into(), site }
     }
 }

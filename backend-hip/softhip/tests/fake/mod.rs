@@ -57,7 +57,7 @@ impl Execute for Kernel {
     }
 }
 
-pub fn call(function: &str) -> HostCall {
+pub fn call(function: &'static str) -> HostCall {
     HostCall::new(function, Some(Site::new("host.rs", 1)))
 }
 

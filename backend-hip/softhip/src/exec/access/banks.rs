@@ -19,23 +19,44 @@ struct Pattern {
     conflicts: u64,
 }
 
+impl Pattern {
+    #[cold]
+    fn learn(&mut self, addresses: &Lanes, exec: u64, bytes: u32) {
+        let start = addresses[0] & !3;
+        let distances = addresses.map(|address| address.wrapping_sub(start));
+        *self = Self { distances, exec, bytes, conflicts: conflicts(addresses, exec, bytes) };
+    }
+}
+
 /// How many patterns are remembered.
-const REMEMBERED: usize = 16;
+const REMEMBERED: usize = 32;
 
 impl Patterns {
     pub(super) fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// Makes room; most kernels never ask.
+    #[cold]
+    fn begin(&mut self) {
         let none = Pattern { distances: [0; WAVE], exec: 0, bytes: 0, conflicts: 0 };
-        Self(vec![none; REMEMBERED])
+        self.0.resize(REMEMBERED, none);
     }
 
     /// As [`conflicts`], for the instruction with a number.
-    #[inline]
+    #[inline(always)]
     pub(super) fn conflicts(&mut self, instruction: u32, addresses: &Lanes, exec: u64, bytes: u32) -> u64 {
+        if self.0.is_empty() {
+            self.begin();
+        }
         let start = addresses[0] & !3;
-        let distances = addresses.map(|address| address.wrapping_sub(start));
         let known = &mut self.0[instruction as usize % REMEMBERED];
-        if (known.exec, known.bytes, &known.distances) != (exec, bytes, &distances) {
-            *known = Pattern { distances, exec, bytes, conflicts: conflicts(addresses, exec, bytes) };
+        let mut differs = u32::from((known.exec, known.bytes) != (exec, bytes));
+        for (address, distance) in addresses.iter().zip(&known.distances) {
+            differs |= address.wrapping_sub(start) ^ distance;
+        }
+        if differs != 0 {
+            known.learn(addresses, exec, bytes);
         }
         known.conflicts
     }

@@ -2,8 +2,8 @@
 
 use super::atomic::Rmw;
 use super::lds::Touch;
-use super::narrow::{Half, Width};
-use super::together::Together;
+use super::narrow::Width;
+use super::together::{Access, Load, Store, Together};
 use super::{active, banks};
 use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::commit;
@@ -14,6 +14,7 @@ use crate::isa::table::memory::{Atomic, MemoryOp};
 use crate::isa::table::rule;
 use crate::isa::{Mods, Op, table};
 use crate::memory::{AccessKind, Lanes, WAVE};
+use crate::wide::widest;
 
 fn fields(u: &Uop) -> Ds {
     match u.inst.mods {
@@ -23,9 +24,12 @@ fn fields(u: &Uop) -> Ds {
 }
 
 /// The active lanes' byte addresses, with the instruction's offset added.
-fn addresses(c: &Cx<'_>, u: &Uop, offset: u32) -> [u64; WAVE] {
-    let register = &c.wave.v[usize::from(u.src[0])];
-    register.map(|address| u64::from(address) + u64::from(offset))
+fn addresses_of(c: &Cx<'_>, u: &Uop, offset: u32) -> [u64; WAVE] {
+    widened(&c.wave.v[usize::from(u.src[0])], offset)
+}
+
+fn widened(addresses: &Lanes, offset: u32) -> [u64; WAVE] {
+    addresses.map(|address| u64::from(address) + u64::from(offset))
 }
 
 /// The access as one of all lanes together, if it can be; counts its bank conflicts in any case.
@@ -81,7 +85,7 @@ pub(in crate::exec) fn store_lanes(
     width: Width,
     first: usize,
 ) -> Result<(), Trap> {
-    let shift = if width.half == Some(Half::High) { 16 } else { 0 };
+    let shift = width.shift();
     if let Some(lanes) = together(c, u, addresses, exec, width.bytes)
         && c.lds.pass::<true>(&lanes, c.wave.id, u.offset)
     {
@@ -106,15 +110,47 @@ pub(in crate::exec) fn store_lanes(
     Ok(())
 }
 
+/// Loads from `offset` beyond the addresses in a register.
+#[inline]
+fn load_at(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    addresses: &Lanes,
+    offset: u32,
+    width: Width,
+    first: usize,
+) -> Result<(), Trap> {
+    let (exec, wave) = (c.wave.exec(), c.wave.id);
+    let access = Access { lds: c.lds, addresses, offset, exec, width, wave, instruction: u.offset };
+    if let Some(conflicts) = widest(Load(access, &mut c.wave.v[first..first + width.registers()])) {
+        c.counters.bank_conflicts += conflicts;
+        return Ok(());
+    }
+    load_lanes(c, u, &widened(addresses, offset), exec, width, first)
+}
+
+/// Stores to `offset` beyond the addresses in a register.
+#[inline]
+fn store_at(c: &mut Cx<'_>, u: &Uop, offset: u32, width: Width, first: usize) -> Result<(), Trap> {
+    let (exec, wave) = (c.wave.exec(), c.wave.id);
+    let addresses = &c.wave.v[usize::from(u.src[0])];
+    let access = Access { lds: c.lds, addresses, offset, exec, width, wave, instruction: u.offset };
+    if let Some(conflicts) = widest(Store(access, &c.wave.v[first..first + width.registers()])) {
+        c.counters.bank_conflicts += conflicts;
+        return Ok(());
+    }
+    store_lanes(c, u, &addresses_of(c, u, offset), exec, width, first)
+}
+
 fn read(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let addresses = addresses(c, u, fields(u).offset().into());
-    let result = load_lanes(c, u, &addresses, c.wave.exec(), u.width, usize::from(u.dst));
+    // The destination may be the register of the addresses.
+    let addresses = c.wave.v[usize::from(u.src[0])];
+    let result = load_at(c, u, &addresses, fields(u).offset().into(), u.width, usize::from(u.dst));
     c.finish(result)
 }
 
 fn write(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let addresses = addresses(c, u, fields(u).offset().into());
-    let result = store_lanes(c, u, &addresses, c.wave.exec(), u.width, usize::from(u.src[1]));
+    let result = store_at(c, u, fields(u).offset().into(), u.width, usize::from(u.src[1]));
     c.finish(result)
 }
 
@@ -126,11 +162,10 @@ fn two_offsets(u: &Uop, step: u32) -> [u32; 2] {
 
 fn read2<const REGISTERS: u32, const STRIDE: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let width = Width::dwords(REGISTERS);
-    // The addresses may stand in a register of the destination.
-    let both = two_offsets(u, STRIDE * width.bytes).map(|offset| addresses(c, u, offset));
-    for (i, addresses) in both.iter().enumerate() {
+    let addresses = c.wave.v[usize::from(u.src[0])];
+    for (i, offset) in two_offsets(u, STRIDE * width.bytes).into_iter().enumerate() {
         let first = usize::from(u.dst) + i * width.registers();
-        if let Err(trap) = load_lanes(c, u, addresses, c.wave.exec(), width, first) {
+        if let Err(trap) = load_at(c, u, &addresses, offset, width, first) {
             return c.fault(trap);
         }
     }
@@ -140,8 +175,7 @@ fn read2<const REGISTERS: u32, const STRIDE: u32>(c: &mut Cx<'_>, u: &Uop) -> St
 fn write2<const REGISTERS: u32, const STRIDE: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let width = Width::dwords(REGISTERS);
     for (i, offset) in two_offsets(u, STRIDE * width.bytes).into_iter().enumerate() {
-        let addresses = addresses(c, u, offset);
-        if let Err(trap) = store_lanes(c, u, &addresses, c.wave.exec(), width, usize::from(u.src[1 + i])) {
+        if let Err(trap) = store_at(c, u, offset, width, usize::from(u.src[1 + i])) {
             return c.fault(trap);
         }
     }
@@ -190,7 +224,7 @@ pub(in crate::exec) fn atomic_lanes(
 
 fn atomic32(c: &mut Cx<'_>, u: &Uop) -> Step {
     let Some(rmw) = u.rmw else { unreachable!("an atomic has an operation") };
-    let addresses = addresses(c, u, fields(u).offset().into());
+    let addresses = addresses_of(c, u, fields(u).offset().into());
     let (x, y) = (usize::from(u.src[1]), usize::from(u.src[2]));
     let result = atomic_lanes(c, u, &addresses, c.wave.exec(), 4, |c, lane, old| {
         rmw.apply32(old as u32, in_order(rmw, [c.wave.v[x][lane], c.wave.v[y][lane]])).into()
@@ -200,7 +234,7 @@ fn atomic32(c: &mut Cx<'_>, u: &Uop) -> Step {
 
 fn atomic64(c: &mut Cx<'_>, u: &Uop) -> Step {
     let Some(rmw) = u.rmw else { unreachable!("an atomic has an operation") };
-    let addresses = addresses(c, u, fields(u).offset().into());
+    let addresses = addresses_of(c, u, fields(u).offset().into());
     let (x, y) = (usize::from(u.src[1]), usize::from(u.src[2]));
     let result = atomic_lanes(c, u, &addresses, c.wave.exec(), 8, |c, lane, old| {
         let pair = |at: usize| u64::from(c.wave.v[at][lane]) | (u64::from(c.wave.v[at + 1][lane]) << 32);

@@ -38,13 +38,64 @@ pub(in crate::exec) struct Touch {
     pub offset: u32,
 }
 
+/// One [`Record`] per word, field by field, so that those of neighbouring words are vectors.
+#[derive(Debug, Default)]
+pub(super) struct Records {
+    pub(super) epoch: Vec<u32>,
+    pub(super) writer: Vec<u32>,
+    pub(super) reader: Vec<u32>,
+    pub(super) write_offset: Vec<u32>,
+    pub(super) read_offset: Vec<u32>,
+}
+
+impl Records {
+    fn new(words: usize) -> Self {
+        let column = || vec![0; words];
+        Self {
+            epoch: column(),
+            writer: column(),
+            reader: column(),
+            write_offset: column(),
+            read_offset: column(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.epoch.fill(0);
+    }
+
+    /// The record of a word; empty if it is of an earlier epoch.
+    #[inline(always)]
+    pub(super) fn get(&self, word: usize, epoch: u32) -> Record {
+        if self.epoch[word] != epoch {
+            return Record { epoch, ..Record::default() };
+        }
+        Record {
+            epoch,
+            writer: self.writer[word].to_ne_bytes(),
+            reader: self.reader[word].to_ne_bytes(),
+            write_offset: self.write_offset[word],
+            read_offset: self.read_offset[word],
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn put(&mut self, word: usize, record: Record) {
+        self.epoch[word] = record.epoch;
+        self.writer[word] = u32::from_ne_bytes(record.writer);
+        self.reader[word] = u32::from_ne_bytes(record.reader);
+        self.write_offset[word] = record.write_offset;
+        self.read_offset[word] = record.read_offset;
+    }
+}
+
 /// The memory of one workgroup.
 #[derive(Debug)]
 pub(in crate::exec) struct Lds {
     pub(super) words: Vec<u32>,
     /// Low four bits: which bytes of the word have been written.
     pub(super) written: Vec<u8>,
-    pub(super) records: Vec<Record>,
+    pub(super) records: Records,
     len: u64,
     pub(super) epoch: u32,
     pub(super) checks: Checks,
@@ -59,7 +110,7 @@ impl Lds {
         Self {
             words: vec![0; words],
             written: vec![0; words],
-            records: vec![Record::default(); records],
+            records: Records::new(records),
             len,
             epoch: 1,
             checks,
@@ -69,6 +120,11 @@ impl Lds {
 
     pub fn len(&self) -> u64 {
         self.len
+    }
+
+    /// Bytes of the host that it takes, records included.
+    pub fn bytes(&self) -> usize {
+        5 * self.words.len() + 20 * self.records.epoch.len()
     }
 
     /// Forgets everything: the next workgroup begins.
@@ -81,7 +137,7 @@ impl Lds {
     /// All waves have met: what was before is ordered before what comes.
     pub fn pass_barrier(&mut self) {
         if self.epoch == u32::MAX {
-            self.records.fill(Record::default());
+            self.records.clear();
             self.epoch = 0;
         }
         self.epoch += 1;
@@ -130,10 +186,7 @@ impl Lds {
 
     #[inline]
     fn order(&mut self, touch: Touch, word: usize, bytes: u8) -> Result<(), LdsFault> {
-        let record = &mut self.records[word];
-        if record.epoch != self.epoch {
-            *record = Record { epoch: self.epoch, ..Record::default() };
-        }
+        let mut record = self.records.get(word, self.epoch);
         let own = touch.wave as u8 + 1;
         for byte in 0..4 {
             if (bytes >> byte) & 1 == 0 {
@@ -144,7 +197,6 @@ impl Lds {
             let foreign_writer = writer != 0 && writer & !ATOMIC != own && !(atomic && writer & ATOMIC != 0);
             let foreign_reader = touch.kind != AccessKind::Read && reader != 0 && reader != own;
             if foreign_writer || foreign_reader {
-                let record = *record;
                 return Err(Self::race(touch, word, byte, record, foreign_writer));
             }
             match touch.kind {
@@ -163,6 +215,7 @@ impl Lds {
         } else {
             record.write_offset = touch.offset;
         }
+        self.records.put(word, record);
         Ok(())
     }
 

@@ -20,6 +20,12 @@ impl Width {
         }
     }
 
+    /// The lowest bit of the register that a narrow value is stored from.
+    #[inline(always)]
+    pub(in crate::exec) const fn shift(self) -> u32 {
+        if matches!(self.half, Some(Half::High)) { 16 } else { 0 }
+    }
+
     /// Whether [`place`](Self::place) changes anything.
     pub(in crate::exec) const fn is_plain(self) -> bool {
         !self.signed && self.half.is_none()

@@ -5,10 +5,11 @@
 //! it is: to have recorded some of the access before changes nothing about that.
 
 use super::active;
-use super::lds::{Lds, Record, SEVERAL};
+use super::lds::{Lds, Records, SEVERAL};
 use super::narrow::Width;
+use crate::exec::core::lanes::expand;
 use crate::memory::{Lanes, WAVE};
-use crate::wide::{Job, widest};
+use crate::wide::Job;
 
 /// An access that is inside of LDS, and of which no lane straddles a word that it does not fill.
 #[derive(Debug)]
@@ -31,70 +32,62 @@ enum Pattern {
     Any,
 }
 
-/// What one look at the addresses tells.
-struct Look<'a> {
-    addresses: &'a [u64; WAVE],
-    exec: u64,
-    bytes: u32,
-}
+impl Together {
+    /// The access of `bytes` per lane, if it is one for this way.
+    pub(super) fn of(addresses: &[u64; WAVE], exec: u64, bytes: u32, len: u64) -> Option<Self> {
+        let high = active(exec).fold(0, |high, lane| high | (addresses[lane] >> 32));
+        if high != 0 {
+            return None;
+        }
+        Self::of_register(&addresses.map(|address| address as u32), 0, exec, bytes, len)
+    }
 
-struct Seen {
-    addresses: Lanes,
-    highest: u32,
-    /// All bits that are set in some address.
-    bits: u32,
-    /// Bits that are set above the low half.
-    high: u64,
-    pattern: Pattern,
-}
-
-impl Job for Look<'_> {
-    type Out = Seen;
+    /// As [`of`](Self::of), at an offset from the addresses in a register.
     #[inline(always)]
-    fn run(self) -> Seen {
-        let mut addresses = [0; WAVE];
-        let any = self.addresses[self.exec.trailing_zeros() as usize % WAVE];
-        let mut high = 0;
-        for (lane, (low, &address)) in addresses.iter_mut().zip(self.addresses).enumerate() {
-            let address = if (self.exec >> lane) & 1 != 0 { address } else { any };
-            *low = address as u32;
-            high |= address >> 32;
+    pub(super) fn of_register(
+        register: &Lanes,
+        offset: u32,
+        exec: u64,
+        bytes: u32,
+        len: u64,
+    ) -> Option<Self> {
+        if exec == 0 {
+            return None;
+        }
+        let mut addresses = *register;
+        if exec != u64::MAX {
+            let any = register[exec.trailing_zeros() as usize % WAVE];
+            for (address, is_active) in addresses.iter_mut().zip(expand(exec)) {
+                *address = (*address & is_active) | (any & !is_active);
+            }
         }
         let first = addresses[0];
         let (mut highest, mut bits, mut apart, mut unpacked) = (0, 0, 0, 0);
-        let mut next = first;
-        for &address in &addresses {
+        for (lane, &address) in (0..).zip(&addresses) {
             highest = address.max(highest);
-            bits |= address;
+            bits |= address.wrapping_add(offset);
             apart |= address ^ first;
-            unpacked |= address ^ next;
-            next = next.wrapping_add(self.bytes);
+            unpacked |= address ^ first.wrapping_add(bytes.wrapping_mul(lane));
+        }
+        let inside = u64::from(highest) + u64::from(offset) + u64::from(bytes) <= len;
+        let aligned = bits & (bytes.min(4) - 1) == 0;
+        if !inside || !aligned {
+            return None;
         }
         let pattern = if apart == 0 {
             Pattern::Same
-        } else if unpacked == 0 && self.exec == u64::MAX {
+        } else if unpacked == 0 && exec == u64::MAX {
             Pattern::Packed
         } else {
             Pattern::Any
         };
-        Seen { addresses, highest, bits, high, pattern }
-    }
-}
-
-impl Together {
-    /// The access, if it is one for this way.
-    #[inline]
-    pub(super) fn of(addresses: &[u64; WAVE], exec: u64, bytes: u32, len: u64) -> Option<Self> {
-        if exec == 0 {
-            return None;
+        for address in &mut addresses {
+            *address += offset;
         }
-        let seen = widest(Look { addresses, exec, bytes });
-        let inside = seen.high == 0 && u64::from(seen.highest) + u64::from(bytes) <= len;
-        let aligned = seen.bits & (bytes.min(4) - 1) == 0;
-        (inside && aligned).then_some(Self { addresses: seen.addresses, exec, bytes, pattern: seen.pattern })
+        Some(Self { addresses, exec, bytes, pattern })
     }
 
-    #[inline]
+    #[inline(always)]
     fn word(&self, lane: usize) -> usize {
         self.addresses[lane] as usize / 4
     }
@@ -113,13 +106,10 @@ struct Marks {
 }
 
 impl Marks {
-    /// Records that the bytes `mask` of a word are accessed, if that is surely no race.
-    #[inline(always)]
-    fn pass<const WRITE: bool>(&self, record: &mut Record, mask: u32) -> bool {
+    /// Records that some bytes of a word, those of `mask`, are accessed, if that is surely no race.
+    fn pass_bytes<const WRITE: bool>(&self, records: &mut Records, word: usize, mask: u32) -> bool {
         let own = self.own & mask;
-        if record.epoch != self.epoch {
-            *record = Record { epoch: self.epoch, ..Record::default() };
-        }
+        let mut record = records.get(word, self.epoch);
         let (writer, reader) = (u32::from_ne_bytes(record.writer), u32::from_ne_bytes(record.reader));
         let (wrote, read) = (writer & mask, reader & mask);
         if wrote != 0 && wrote != own {
@@ -131,69 +121,181 @@ impl Marks {
             }
             record.writer = ((writer & !mask) | own).to_ne_bytes();
             record.write_offset = self.offset;
-            return true;
-        }
-        let mark = if read == 0 || read == own {
-            own
-        } else if read == marks(SEVERAL) & mask || (mask == u32::MAX && read == read.rotate_left(8)) {
-            marks(SEVERAL) & mask
         } else {
+            let mark = if read == 0 || read == own {
+                own
+            } else if read == marks(SEVERAL) & mask {
+                read
+            } else {
+                return false;
+            };
+            record.reader = ((reader & !mask) | mark).to_ne_bytes();
+            record.read_offset = self.offset;
+        }
+        records.put(word, record);
+        true
+    }
+
+    /// Records that `count` neighbouring words are accessed. `false` if that may be a race; the words about which it is
+    /// the case stay as they are.
+    #[inline(always)]
+    fn pass_words<const WRITE: bool>(&self, records: &mut Records, first: usize, count: usize) -> bool {
+        let Records { epoch, writer, reader, write_offset, read_offset } = records;
+        let range = first..first + count;
+        let (epoch, writer, reader) =
+            (&mut epoch[range.clone()], &mut writer[range.clone()], &mut reader[range.clone()]);
+        let (write_offset, read_offset) = (&mut write_offset[range.clone()], &mut read_offset[range]);
+        let columns = epoch.iter_mut().zip(writer).zip(reader).zip(write_offset).zip(read_offset);
+        let mut bad = 0;
+        for ((((epoch, writer), reader), write_offset), read_offset) in columns {
+            // All bits set if the record is of this epoch.
+            let keep = if *epoch == self.epoch { u32::MAX } else { 0 };
+            *epoch = self.epoch;
+            *writer &= keep;
+            *reader &= keep;
+            *write_offset &= keep;
+            *read_offset &= keep;
+            let (wrote, read) = (*writer, *reader);
+            let foreign = wrote != 0 && wrote != self.own;
+            let alone = read == 0 || read == self.own;
+            if WRITE {
+                let wrong = foreign || !alone;
+                bad |= u32::from(wrong);
+                *writer = if wrong { wrote } else { self.own };
+                *write_offset = if wrong { *write_offset } else { self.offset };
+            } else {
+                // Readers that differ from byte to byte are for the other check.
+                let wrong = foreign || (!alone && read != read.rotate_left(8));
+                let mark = if alone { self.own } else { marks(SEVERAL) };
+                bad |= u32::from(wrong);
+                *reader = if wrong { read } else { mark };
+                *read_offset = if wrong { *read_offset } else { self.offset };
+            }
+        }
+        bad == 0
+    }
+
+    /// As [`pass_words`](Self::pass_words), of one word.
+    #[inline(always)]
+    fn pass_word<const WRITE: bool>(&self, records: &mut Records, word: usize) -> bool {
+        // One check of the bounds is enough for all columns.
+        let words = records.epoch.len();
+        let (epoch, writer) = (&mut records.epoch[..words], &mut records.writer[..words]);
+        let reader = &mut records.reader[..words];
+        let (write_offset, read_offset) =
+            (&mut records.write_offset[..words], &mut records.read_offset[..words]);
+        if epoch[word] != self.epoch {
+            epoch[word] = self.epoch;
+            (writer[word], reader[word], write_offset[word], read_offset[word]) = (0, 0, 0, 0);
+        }
+        let (wrote, read) = (writer[word], reader[word]);
+        let alone = read == 0 || read == self.own;
+        if (wrote != 0 && wrote != self.own) || (!alone && (WRITE || read != read.rotate_left(8))) {
             return false;
-        };
-        record.reader = ((reader & !mask) | mark).to_ne_bytes();
-        record.read_offset = self.offset;
+        }
+        if WRITE {
+            writer[word] = self.own;
+            write_offset[word] = self.offset;
+        } else {
+            reader[word] = if alone { self.own } else { marks(SEVERAL) };
+            read_offset[word] = self.offset;
+        }
         true
     }
 }
 
 impl Lds {
     /// Checks and records an access. `false`: it may be wrong, to be checked lane by lane.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pass<const WRITE: bool>(&mut self, lanes: &Together, wave: u32, offset: u32) -> bool {
         let marks = Marks { epoch: self.epoch, own: marks(wave as u8 + 1), offset };
-        let dwords = lanes.bytes as usize / 4;
-        match lanes.pattern {
-            _ if dwords == 0 => active(lanes.exec).all(|lane| {
-                let first = lanes.addresses[lane] % 4;
-                let bytes = (1u32 << lanes.bytes) - 1;
-                let mask = (u32::MAX >> (32 - 8 * lanes.bytes)) << (8 * first);
-                self.pass_words::<WRITE>(&marks, lanes.word(lane), 1, mask, (bytes << first) as u8)
-            }),
-            Pattern::Same => self.pass_words::<WRITE>(&marks, lanes.word(0), dwords, u32::MAX, 15),
-            Pattern::Packed => self.pass_words::<WRITE>(&marks, lanes.word(0), WAVE * dwords, u32::MAX, 15),
-            Pattern::Any => active(lanes.exec)
-                .all(|lane| self.pass_words::<WRITE>(&marks, lanes.word(lane), dwords, u32::MAX, 15)),
+        match (lanes.bytes, lanes.pattern) {
+            (0..4, _) => self.pass_narrow::<WRITE>(&marks, lanes),
+            (4, _) => self.pass_dwords::<WRITE, 1>(&marks, lanes),
+            (8, _) => self.pass_dwords::<WRITE, 2>(&marks, lanes),
+            (12, _) => self.pass_dwords::<WRITE, 3>(&marks, lanes),
+            _ => self.pass_dwords::<WRITE, 4>(&marks, lanes),
         }
     }
 
-    /// Neighbouring words, the bytes `mask` of each; `bits` are the same bytes by one bit each.
+    fn pass_narrow<const WRITE: bool>(&mut self, marks: &Marks, lanes: &Together) -> bool {
+        active(lanes.exec).all(|lane| {
+            let (word, first) = (lanes.word(lane), lanes.addresses[lane] % 4);
+            let bits = (((1u32 << lanes.bytes) - 1) << first) as u8;
+            let mask = (u32::MAX >> (32 - 8 * lanes.bytes)) << (8 * first);
+            if !WRITE && self.checks.uninitialised && self.written[word] & bits != bits {
+                return false;
+            }
+            if self.checks.races && !marks.pass_bytes::<WRITE>(&mut self.records, word, mask) {
+                return false;
+            }
+            if WRITE {
+                self.written[word] |= bits;
+            }
+            true
+        })
+    }
+
+    /// Of `N` whole words per lane.
     #[inline(always)]
-    fn pass_words<const WRITE: bool>(
-        &mut self,
-        marks: &Marks,
-        first: usize,
-        count: usize,
-        mask: u32,
-        bits: u8,
-    ) -> bool {
-        let written = &mut self.written[first..first + count];
-        if !WRITE && self.checks.uninitialised && written.iter().any(|word| word & bits != bits) {
-            return false;
+    fn pass_dwords<const WRITE: bool, const N: usize>(&mut self, marks: &Marks, lanes: &Together) -> bool {
+        match lanes.pattern {
+            Pattern::Same => self.pass_words::<WRITE>(marks, lanes.word(0), N),
+            Pattern::Packed => self.pass_words::<WRITE>(marks, lanes.word(0), WAVE * N),
+            // A write that may be wrong has made bytes written; the check lane by lane does so, too.
+            Pattern::Any if lanes.exec == u64::MAX => {
+                for lane in 0..WAVE {
+                    if !self.pass_lane::<WRITE, N>(marks, lanes.word(lane)) {
+                        return false;
+                    }
+                }
+                true
+            }
+            Pattern::Any => {
+                for lane in active(lanes.exec) {
+                    if !self.pass_lane::<WRITE, N>(marks, lanes.word(lane)) {
+                        return false;
+                    }
+                }
+                true
+            }
         }
-        if self.checks.races {
-            let mut records = self.records[first..first + count].iter_mut();
-            if !records.all(|record| marks.pass::<WRITE>(record, mask)) {
+    }
+
+    /// The `N` words of one lane.
+    #[inline(always)]
+    fn pass_lane<const WRITE: bool, const N: usize>(&mut self, marks: &Marks, first: usize) -> bool {
+        for word in first..first + N {
+            if WRITE {
+                self.written[word] = 15;
+            } else if self.checks.uninitialised && self.written[word] != 15 {
+                return false;
+            }
+            if self.checks.races && !marks.pass_word::<WRITE>(&mut self.records, word) {
                 return false;
             }
         }
+        true
+    }
+
+    /// Neighbouring words.
+    #[inline(always)]
+    fn pass_words<const WRITE: bool>(&mut self, marks: &Marks, first: usize, count: usize) -> bool {
+        let written = &mut self.written[first..first + count];
+        if !WRITE && self.checks.uninitialised && written.iter().fold(15, |all, word| all & word) != 15 {
+            return false;
+        }
+        if self.checks.races && !marks.pass_words::<WRITE>(&mut self.records, first, count) {
+            return false;
+        }
         if WRITE {
-            written.iter_mut().for_each(|word| *word |= bits);
+            written.fill(15);
         }
         true
     }
 
     /// Passes beyond the first that the banks need for an access of the instruction at `offset`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn bank_conflicts(&mut self, lanes: &Together, offset: u32) -> u64 {
         match lanes.pattern {
             Pattern::Same | Pattern::Packed => 0,
@@ -202,7 +304,7 @@ impl Lds {
     }
 
     /// Loads what has been checked.
-    #[inline]
+    #[inline(always)]
     pub(super) fn load(&self, lanes: &Together, to: &mut [Lanes], width: Width) {
         match lanes.bytes {
             4 => self.load_dwords::<1>(lanes, to),
@@ -218,28 +320,48 @@ impl Lds {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn load_dwords<const N: usize>(&self, lanes: &Together, to: &mut [Lanes]) {
-        let Some(registers) = to.first_chunk_mut::<N>() else { unreachable!("one register per dword") };
-        let mut put = |lane: usize, words: &[u32]| {
-            for (register, &word) in registers.iter_mut().zip(words) {
-                register[lane] = word;
-            }
+        let Some(registers) = to.first_chunk_mut::<N>() else {
+            unreachable!("an access of {N} dwords has as many registers")
         };
-        if lanes.pattern == Pattern::Packed {
-            let words = &self.words[lanes.word(0)..lanes.word(0) + N * WAVE];
-            for (lane, words) in words.as_chunks::<N>().0.iter().enumerate() {
-                put(lane, words);
+        let first = lanes.word(0);
+        match lanes.pattern {
+            Pattern::Packed => {
+                let words = self.words[first..first + N * WAVE].as_chunks::<N>().0;
+                for (i, register) in registers.iter_mut().enumerate() {
+                    for (lane, words) in register.iter_mut().zip(words) {
+                        *lane = words[i];
+                    }
+                }
             }
-        } else {
-            for lane in active(lanes.exec) {
-                put(lane, &self.words[lanes.word(lane)..lanes.word(lane) + N]);
+            Pattern::Same if lanes.exec == u64::MAX => {
+                for (register, &word) in registers.iter_mut().zip(&self.words[first..first + N]) {
+                    *register = [word; WAVE];
+                }
+            }
+            _ if lanes.exec == u64::MAX => {
+                for lane in 0..WAVE {
+                    self.load_lane(registers, lanes.word(lane), lane);
+                }
+            }
+            _ => {
+                for lane in active(lanes.exec) {
+                    self.load_lane(registers, lanes.word(lane), lane);
+                }
             }
         }
     }
 
+    #[inline(always)]
+    fn load_lane<const N: usize>(&self, registers: &mut [Lanes; N], first: usize, lane: usize) {
+        for (register, &word) in registers.iter_mut().zip(&self.words[first..first + N]) {
+            register[lane] = word;
+        }
+    }
+
     /// Stores what has been checked; narrow values from `shift` bits up.
-    #[inline]
+    #[inline(always)]
     pub(super) fn store(&mut self, lanes: &Together, from: &[Lanes], shift: u32) {
         match lanes.bytes {
             4 => self.store_dwords::<1>(lanes, from),
@@ -254,24 +376,81 @@ impl Lds {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn store_dwords<const N: usize>(&mut self, lanes: &Together, from: &[Lanes]) {
-        let Some(registers) = from.first_chunk::<N>() else { unreachable!("one register per dword") };
-        let get = |lane: usize, words: &mut [u32]| {
-            for (register, word) in registers.iter().zip(words) {
+        let Some(registers) = from.first_chunk::<N>() else {
+            unreachable!("an access of {N} dwords has as many registers")
+        };
+        let first = lanes.word(0);
+        if lanes.pattern == Pattern::Packed {
+            let words = self.words[first..first + N * WAVE].as_chunks_mut::<N>().0;
+            for (lane, words) in words.iter_mut().enumerate() {
+                for (word, register) in words.iter_mut().zip(registers) {
+                    *word = register[lane];
+                }
+            }
+            return;
+        }
+        for lane in active(lanes.exec) {
+            let first = lanes.word(lane);
+            for (word, register) in self.words[first..first + N].iter_mut().zip(registers) {
                 *word = register[lane];
             }
-        };
-        if lanes.pattern == Pattern::Packed {
-            let words = &mut self.words[lanes.word(0)..lanes.word(0) + N * WAVE];
-            for (lane, words) in words.as_chunks_mut::<N>().0.iter_mut().enumerate() {
-                get(lane, words);
-            }
-        } else {
-            for lane in active(lanes.exec) {
-                get(lane, &mut self.words[lanes.word(lane)..lanes.word(lane) + N]);
-            }
         }
+    }
+}
+
+/// A whole access by all lanes together, at an offset from the addresses in a register.
+pub(super) struct Access<'a> {
+    pub lds: &'a mut Lds,
+    pub addresses: &'a Lanes,
+    pub offset: u32,
+    pub exec: u64,
+    pub width: Width,
+    pub wave: u32,
+    /// Bytes from the kernel's entry to the instruction.
+    pub instruction: u32,
+}
+
+impl Access<'_> {
+    /// Answers the bank conflicts, if the access is one for this way and has been checked and recorded.
+    #[inline(always)]
+    fn pass<const WRITE: bool>(&mut self) -> Option<(Together, u64)> {
+        let Self { addresses, offset, exec, width, wave, instruction, .. } = *self;
+        let lanes = Together::of_register(addresses, offset, exec, width.bytes, self.lds.len())?;
+        if !self.lds.pass::<WRITE>(&lanes, wave, instruction) {
+            return None;
+        }
+        let conflicts = self.lds.bank_conflicts(&lanes, instruction);
+        Some((lanes, conflicts))
+    }
+}
+
+/// Loads; answers the bank conflicts, or `None` if nothing has been loaded.
+pub(super) struct Load<'a>(pub Access<'a>, pub &'a mut [Lanes]);
+
+impl Job for Load<'_> {
+    type Out = Option<u64>;
+    #[inline(always)]
+    fn run(self) -> Option<u64> {
+        let Self(mut access, to) = self;
+        let (lanes, conflicts) = access.pass::<false>()?;
+        access.lds.load(&lanes, to, access.width);
+        Some(conflicts)
+    }
+}
+
+/// Stores; answers the bank conflicts, or `None` if nothing has been stored.
+pub(super) struct Store<'a>(pub Access<'a>, pub &'a [Lanes]);
+
+impl Job for Store<'_> {
+    type Out = Option<u64>;
+    #[inline(always)]
+    fn run(self) -> Option<u64> {
+        let Self(mut access, from) = self;
+        let (lanes, conflicts) = access.pass::<true>()?;
+        access.lds.store(&lanes, from, access.width.shift());
+        Some(conflicts)
     }
 }
 

@@ -48,7 +48,7 @@ static EXPANDED: [[u32; 8]; 256] = {
 
 /// One word per lane, all ones where its bit is set.
 #[inline(always)]
-fn expand(mask: u64) -> Lanes {
+pub(in crate::exec) fn expand(mask: u64) -> Lanes {
     let mut words = [[0; 8]; WAVE / 8];
     for (eight, byte) in words.iter_mut().zip(mask.to_le_bytes()) {
         *eight = EXPANDED[usize::from(byte)];

@@ -2,6 +2,7 @@
 
 pub(in crate::exec) mod counters;
 pub(in crate::exec) mod cx;
+pub(in crate::exec) mod file;
 pub(in crate::exec) mod lanes;
 pub(in crate::exec) mod mode;
 pub(in crate::exec) mod trap;

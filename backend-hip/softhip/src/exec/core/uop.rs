@@ -4,6 +4,7 @@ use super::cx::Handler;
 use crate::exec::access::atomic::Rmw;
 use crate::exec::access::narrow::Width;
 use crate::isa::Inst;
+use crate::isa::table::Ty;
 
 /// A vector operand that the kernel has no registers for.
 #[derive(Debug, Clone, Copy)]
@@ -95,6 +96,8 @@ pub(in crate::exec) struct Uop {
     pub width: Width,
     /// What an atomic does.
     pub rmw: Option<Rmw>,
+    /// Types of the destination and the sources.
+    pub types: [Ty; 4],
     /// The decoded instruction.
     pub inst: Inst,
     /// Scalar registers read, one bit each.

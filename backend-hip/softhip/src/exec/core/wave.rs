@@ -1,10 +1,11 @@
 //! The state of one wave.
 
+use super::file::VectorFile;
 use super::mode::Mode;
 use crate::exec::access::scratch::Scratch;
 use crate::isa::Inst;
 use crate::isa::inst::scalar;
-use crate::memory::{AccessFault, Lanes};
+use crate::memory::AccessFault;
 
 /// Words of the scalar file: those of the encoding, and two that writes to `null` go to.
 pub(in crate::exec) const SCALARS: usize = 130;
@@ -39,7 +40,7 @@ pub(in crate::exec) struct Wave {
     /// The scalar file.
     pub s: [u32; SCALARS],
     /// The vector file: VGPRs, AGPRs, temporaries, constants.
-    pub v: Box<[Lanes]>,
+    pub v: VectorFile,
     /// Scalar condition code.
     pub scc: bool,
     /// Floating-point modes.

@@ -29,3 +29,15 @@ pub enum Element {
     Bf8,
     I8,
 }
+
+impl Element {
+    /// Bits of a number.
+    pub const fn bits(self) -> usize {
+        match self {
+            Self::F64 => 64,
+            Self::F32 | Self::Xf32 => 32,
+            Self::F16 | Self::Bf16 => 16,
+            Self::Fp8 | Self::Bf8 | Self::I8 => 8,
+        }
+    }
+}
