@@ -11,7 +11,7 @@ use super::{End, Trouble, print};
 
 /// Writes the skeleton of a new op into a checkout of Assay: a file in every layer, and its line in the list of ops.
 ///
-/// The skeleton compiles and computes nothing. What is left to write is listed at the end; the inventory test names what is forgotten.
+/// What is left to write is listed at the end. Until it is there, the compiler or the inventory test names what is missing.
 #[derive(clap::Args)]
 #[command(after_help = "Example, at the top of the repository: assay scaffold layer_norm --class bounded")]
 pub struct Scaffold {
@@ -76,7 +76,7 @@ impl Scaffold {
         print(&format!("changed {}\n\nLeft to do by hand or by script:\n", list.display()));
         for layer in LAYERS.iter().filter(|layer| layer.has(class)) {
             let what = match layer.origin {
-                Origin::Scaffold(_) => continue,
+                Origin::Scaffold(_) | Origin::Listed => continue,
                 Origin::Shared(what) => what.to_owned(),
                 Origin::Generated(command) => format!("run {command}"),
             };

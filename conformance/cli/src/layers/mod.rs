@@ -11,6 +11,8 @@ use kernels::{Class, Stem};
 pub enum Origin {
     /// `assay scaffold` starts it from this template; a person finishes it.
     Scaffold(&'static str),
+    /// `assay scaffold` adds the op to the list of ops.
+    Listed,
     /// A person adds the op to a file that all ops share.
     Shared(&'static str),
     /// A script makes it.
@@ -48,7 +50,7 @@ pub const LAYERS: &[Layer] = &[
         path: "kernels/src/ops/mod.rs",
         says: &["{op} {Op},"],
         classes: ALL,
-        origin: Origin::Shared("one line in `for_each_op!`: `assay scaffold` adds it"),
+        origin: Origin::Listed,
     },
     Layer {
         what: "tests of what it refuses",
