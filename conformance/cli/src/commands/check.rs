@@ -252,7 +252,7 @@ impl Check {
             progress.step();
         }
         if let Some(folder) = &self.save_capsules {
-            self.save(folder, &results, finished)?;
+            self.save(folder, backend, &results, finished)?;
         }
         self.keep(&results, finished)?;
         finished.results.extend(results);
@@ -280,8 +280,14 @@ impl Check {
     }
 
     /// Saves the op of each failing case that a single op shows.
-    fn save(&self, folder: &Path, results: &[CaseResult], finished: &Sweep) -> Result<(), Trouble> {
-        let recipe = self.recipe(None)?;
+    fn save(
+        &self,
+        folder: &Path,
+        backend: &str,
+        results: &[CaseResult],
+        finished: &Sweep,
+    ) -> Result<(), Trouble> {
+        let recipe = self.recipe(Some(backend))?;
         for result in results.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_))) {
             let small = finished.smaller(&result.name);
             // Without a smaller case it is one of many of a kind, of which another one is saved.
