@@ -109,16 +109,6 @@ fn a_second_reader_agrees() {
     second_reader::assert_agrees(&bytes, &Gguf::from_bytes(bytes.clone()).unwrap());
 }
 
-/// With `ASSAY_MODEL` set to a model file, the second reader votes on it too.
-#[test]
-fn a_second_reader_agrees_on_a_real_model() {
-    let Some(path) = std::env::var_os("ASSAY_MODEL") else {
-        eprintln!("SKIPPED: ASSAY_MODEL is not set");
-        return;
-    };
-    second_reader::assert_agrees(&fs::read(&path).unwrap(), &Gguf::open(&path).unwrap());
-}
-
 #[test]
 fn gaps_between_tensors_are_no_error() {
     let builder = Builder::new()

@@ -1,28 +1,42 @@
 //! The tokenization recorded from llama.cpp, id for id.
 //!
-//! The vocabularies and records live outside this repository. With `ASSAY_SHARED` set to the folder that
-//! has `reference/vocab`, every recorded text is encoded, compared and decoded back; without it the
-//! trial says so and checks nothing.
+//! * The vocabularies of GPT-2 and Llama with their records stand in llama.cpp's repository (`models/ggml-vocab-*.gguf`, `.inp`, `.out`);
+//!   `ASSAY_VOCAB` names a folder that has them.
+//! * `golden/smollm2` has prompts and texts of SmolLM2, whose file `ASSAY_MODEL` names; `golden/fetch_model.sh` fetches it.
+//!
+//! A trial without its files is ignored, with the reason. `ASSAY_REQUIRE_VOCAB=1` and `ASSAY_REQUIRE_MODEL=1` make that a failure.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use engine::gguf::Gguf;
 use engine::tokenizer::{EncodeOptions, Tokenizer};
+use test_needs::Need;
 
-fn shared(test: &str) -> Option<PathBuf> {
-    let folder = std::env::var_os("ASSAY_SHARED").map(PathBuf::from);
-    if folder.is_none() {
-        eprintln!("SKIPPED {test}: ASSAY_SHARED is not set");
-    }
-    folder
+fn main() -> ExitCode {
+    let vocabularies = vocabularies();
+    let mut trials = test_needs::trials![test_needs::model(); smollm2_prompts_match_llama_cpp];
+    trials.push(
+        vocabularies.trial("gpt2_vocabulary_matches_llama_cpp", |folder| check_vocab(&folder, "gpt-2")),
+    );
+    let sentence_piece = |folder: PathBuf| check_vocab(&folder, "llama-spm");
+    trials.push(vocabularies.trial("sentence_piece_vocabulary_matches_llama_cpp", sentence_piece));
+    test_needs::run(trials)
 }
 
-fn check_vocab(name: &str) {
-    let Some(shared) = shared(name) else { return };
-    let file = shared.join("reference/vocab").join(format!("ggml-vocab-{name}.gguf"));
+/// The folder of llama.cpp's vocabularies.
+fn vocabularies() -> Need<PathBuf> {
+    let folder = std::env::var_os("ASSAY_VOCAB").map(PathBuf::from);
+    let found =
+        folder.ok_or_else(|| "ASSAY_VOCAB is not set: the folder of llama.cpp's ggml-vocab-*.gguf".into());
+    Need::new(found, "ASSAY_REQUIRE_VOCAB")
+}
+
+fn check_vocab(folder: &Path, name: &str) {
+    let file = folder.join(format!("ggml-vocab-{name}.gguf"));
     let gguf = Gguf::open(&file).unwrap();
     let tokenizer = Tokenizer::from_metadata(gguf.metadata()).unwrap();
     let texts = fs::read_to_string(file.with_extension("gguf.inp")).unwrap();
@@ -47,30 +61,15 @@ fn check_vocab(name: &str) {
     eprintln!("{name}: {} texts match", texts.len());
 }
 
-#[test]
-fn gpt2_vocabulary_matches_llama_cpp() {
-    check_vocab("gpt-2");
-}
-
-#[test]
-fn sentence_piece_vocabulary_matches_llama_cpp() {
-    check_vocab("llama-spm");
-}
-
 /// Prompts recorded with SmolLM2, whose file `ASSAY_MODEL` names.
-#[test]
-fn smollm2_prompts_match_llama_cpp() {
-    let Some(shared) = shared("smollm2 prompts") else { return };
-    let Some(model) = std::env::var_os("ASSAY_MODEL") else {
-        eprintln!("SKIPPED smollm2 prompts: ASSAY_MODEL is not set");
-        return;
-    };
+fn smollm2_prompts_match_llama_cpp(model: PathBuf) {
     let gguf = Gguf::open(model).unwrap();
     let tokenizer = Tokenizer::from_metadata(gguf.metadata()).unwrap();
     let options = EncodeOptions { add_special: true, parse_special: true };
     for run in ["q4_1", "f32_kvf32"] {
         for p in 0..4 {
-            let file = shared.join("reference/smollm2").join(format!("{run}.p{p}.json"));
+            let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/smollm2");
+            let file = folder.join(format!("{run}.p{p}.json"));
             let record: serde_json::Value = serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap();
             let ids = |key: &str| -> Vec<u32> { serde_json::from_value(record[key].clone()).unwrap() };
             let prompt = record["prompt"].as_str().unwrap();

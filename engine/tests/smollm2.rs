@@ -1,16 +1,17 @@
 //! SmolLM2-135M against what llama.cpp recorded for it.
 //!
-//! `ASSAY_MODEL` names the model file (`SmolLM2-135M-Instruct.Q4_1.gguf`), `ASSAY_SHARED` the folder that has
-//! `reference/smollm2`. Without both the trials say so and check nothing.
-//!
-//! The record `f32_kvf32` has f32 activations and an f32 cache on the same weights, so that the reference backend with an
+//! `ASSAY_MODEL` names the model file, which `golden/fetch_model.sh` fetches; without it the trials are ignored, with the reason. The records
+//! are in `golden/smollm2`: `f32_kvf32` has f32 activations and an f32 cache on the same weights, so that the reference backend with an
 //! f32 cache has to agree with it up to llama.cpp's own rounding.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+mod second_reader;
+
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 use std::time::Instant;
 
 use backend_cpu::fast::Fast;
@@ -33,6 +34,19 @@ const TOLERANCE: f32 = 5e-5;
 /// Rows of a pass: the reference keeps what its bounds need for each logit of each row.
 const CHUNK: usize = 16;
 
+fn main() -> ExitCode {
+    test_needs::run(test_needs::trials![test_needs::model();
+        reference_follows_llama_cpp_on_exact_activations,
+        fast_backend_follows_llama_cpp_on_exact_activations,
+        software_device_follows_llama_cpp,
+        fast_backend_generates_the_recorded_text,
+        eight_bit_activations_stay_close_to_exact_ones,
+        eight_bit_activations_cost_less_than_half_a_percent_of_perplexity,
+        a_real_model_passes_the_guard_rail,
+        a_second_reader_agrees_on_a_real_model,
+    ])
+}
+
 struct Record {
     prompt_ids: Vec<u32>,
     gen_ids: Vec<u32>,
@@ -53,16 +67,16 @@ fn record(folder: &Path, prompt: usize) -> Record {
     Record { prompt_ids: ids("prompt_ids"), gen_ids: ids("gen_ids"), logits, best }
 }
 
-fn setup(test: &str) -> Option<(Gguf, ModelConfig, PathBuf)> {
-    let (Some(model), Some(shared)) = (std::env::var_os("ASSAY_MODEL"), std::env::var_os("ASSAY_SHARED"))
-    else {
-        eprintln!("SKIPPED {test}: ASSAY_MODEL and ASSAY_SHARED are not both set");
-        return None;
-    };
+/// The folder of the records.
+fn records() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/smollm2")
+}
+
+fn setup(model: PathBuf) -> (Gguf, ModelConfig, PathBuf) {
     let gguf = Gguf::open(model).unwrap();
     let config = ModelConfig::from_gguf(&gguf).unwrap();
     guard_rail::enforce(&config, &gguf, true).unwrap();
-    Some((gguf, config, PathBuf::from(shared).join("reference/smollm2")))
+    (gguf, config, records())
 }
 
 fn argmax(logits: &[f32]) -> u32 {
@@ -105,27 +119,35 @@ fn follows_the_record<B: Backend>(model: &mut Model<B>, folder: &Path) {
     }
 }
 
-#[test]
-fn reference_follows_llama_cpp_on_exact_activations() {
-    let Some((gguf, config, folder)) = setup("reference_follows_llama_cpp") else { return };
+fn reference_follows_llama_cpp_on_exact_activations(model: PathBuf) {
+    let (gguf, config, folder) = setup(model);
     let mut model = Model::load(Reference::default(), &gguf, config).unwrap();
     follows_the_record(&mut model, &folder);
 }
 
-#[test]
-fn fast_backend_follows_llama_cpp_on_exact_activations() {
-    let Some((gguf, config, folder)) = setup("fast_backend_follows_llama_cpp") else { return };
+fn fast_backend_follows_llama_cpp_on_exact_activations(model: PathBuf) {
+    let (gguf, config, folder) = setup(model);
     let mut model = Model::load(Fast::exact(0), &gguf, config).unwrap();
     follows_the_record(&mut model, &folder);
+}
+
+/// The rail has nothing to say about a sound model file.
+fn a_real_model_passes_the_guard_rail(model: PathBuf) {
+    let gguf = Gguf::open(model).unwrap();
+    let config = ModelConfig::from_gguf(&gguf).unwrap();
+    assert_eq!(guard_rail::check(&config, &gguf), []);
+}
+
+fn a_second_reader_agrees_on_a_real_model(model: PathBuf) {
+    second_reader::assert_agrees(&fs::read(&model).unwrap(), &Gguf::open(&model).unwrap());
 }
 
 /// Tokens after the first prompt for which the software device is asked.
 const DECODED: usize = 3;
 
 /// HIP kernels on the software device: a prompt at once, then tokens one at a time, each the recorded one.
-#[test]
-fn software_device_follows_llama_cpp() {
-    let Some((gguf, config, folder)) = setup("software_device_follows_llama_cpp") else { return };
+fn software_device_follows_llama_cpp(model: PathBuf) {
+    let (gguf, config, folder) = setup(model);
     let backend = HipBackend::software(softhip::control::Options::default(), Options::default()).unwrap();
     let mut told = Vec::new();
     let mut model = Model::load_watched(backend, &gguf, config, &mut |loaded| told.push(loaded)).unwrap();
@@ -157,9 +179,8 @@ fn software_device_follows_llama_cpp() {
 }
 
 /// The first recorded prompt, token by token, through the whole decode loop.
-#[test]
-fn fast_backend_generates_the_recorded_text() {
-    let Some((gguf, config, folder)) = setup("fast_backend_generates") else { return };
+fn fast_backend_generates_the_recorded_text(model: PathBuf) {
+    let (gguf, config, folder) = setup(model);
     let mut model = Model::load(Fast::exact(0), &gguf, config).unwrap();
     let Record { prompt_ids, gen_ids, .. } = record(&folder, 0);
     let config = KvConfig { dtype: DType::F32, seqs: 1, slots: prompt_ids.len() + gen_ids.len() };
@@ -179,9 +200,8 @@ fn fast_backend_generates_the_recorded_text() {
 const EIGHT_BIT_NMSE: f64 = 8e-3;
 const EIGHT_BIT_KL: f64 = 0.05;
 
-#[test]
-fn eight_bit_activations_stay_close_to_exact_ones() {
-    let Some((gguf, config, folder)) = setup("eight_bit_activations") else { return };
+fn eight_bit_activations_stay_close_to_exact_ones(model: PathBuf) {
+    let (gguf, config, folder) = setup(model);
     let mut model = Model::load(Fast::default(), &gguf, config).unwrap();
     for prompt in 0..4 {
         let Record { prompt_ids, logits: want, .. } = record(&folder, prompt);
@@ -218,9 +238,8 @@ const WINDOW: usize = 512;
 
 /// Rounded activations shift the loss of a single token by a tenth in either direction, so it takes some thousand tokens to tell a cost
 /// of half a percent: the text in `golden/perplexity`, then the longer licence.
-#[test]
-fn eight_bit_activations_cost_less_than_half_a_percent_of_perplexity() {
-    let Some((gguf, config, _)) = setup("eight_bit_perplexity") else { return };
+fn eight_bit_activations_cost_less_than_half_a_percent_of_perplexity(model: PathBuf) {
+    let (gguf, config, _) = setup(model);
     let tokenizer = Tokenizer::from_metadata(gguf.metadata()).unwrap();
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let read = |name| fs::read_to_string(format!("{root}/{name}")).unwrap();

@@ -1,12 +1,12 @@
-//! Decoder and printer against the LLVM 19 disassembler, on random words of every encoding.
+//! Decoder and printer against LLVM 19: on random words of every encoding, and on the committed test objects.
 //!
 //! Each trial is one instruction of random fields. Both sides must agree whether it is
 //! an instruction, how long it is and how it is written. A text in which LLVM itself
 //! remarks that an operand is invalid counts as "not an instruction".
 //!
 //! `ASSAY_DECODE_WORDS` sets the number of trials per encoding (default 20,000),
-//! `ASSAY_DECODE_SEED` the seed, `LLVM_MC` the disassembler. Without the
-//! disassembler the test says on stderr that it is skipped.
+//! `ASSAY_DECODE_SEED` the seed, `LLVM_MC` and `LLVM_OBJDUMP` the disassemblers. Without a
+//! disassembler its trial is ignored, with the reason; `ASSAY_REQUIRE_LLVM=1` makes that a failure.
 //!
 //! `ASSAY_DECODE_SAMPLES=FILE` writes two agreed instructions per operation and encoding; that
 //! is how `decode_samples.txt` is made, which `decode_samples.rs` checks without LLVM.
@@ -15,13 +15,17 @@
 
 mod llvm;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Command, ExitCode};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use code_object::CodeObject;
 use llvm::Verdict;
-use softhip::isa::{DecodeError, Format, Inst, Op, decode, table};
+use softhip::isa::{DecodeError, Format, Inst, Op, decode, disassemble, table};
 use softhip::memory::splitmix64;
+use test_needs::llvm;
 
 struct Rng(u64);
 
@@ -325,12 +329,16 @@ fn compare(mc: &llvm::Disassembler, encoding: &Encoding, trials: u64, seed: u64)
     outcome
 }
 
-#[test]
-fn random_words_decode_as_in_llvm() {
-    let Some(mc) = llvm::Disassembler::find() else {
-        eprintln!("SKIPPED: llvm-mc-19 not found; the decoder is not compared with LLVM");
-        return;
-    };
+fn main() -> ExitCode {
+    let mut trials = test_needs::trials![llvm("LLVM_MC", "llvm-mc-19"); random_words_decode_as_in_llvm];
+    trials.extend(
+        test_needs::trials![llvm("LLVM_OBJDUMP", "llvm-objdump-19"); objects_print_as_in_llvm_objdump],
+    );
+    test_needs::run(trials)
+}
+
+fn random_words_decode_as_in_llvm(program: String) {
+    let mc = llvm::Disassembler::new(program);
     let trials = number_from_env("ASSAY_DECODE_WORDS", 20_000);
     let seed = number_from_env("ASSAY_DECODE_SEED", 1);
     eprintln!("{trials} trials per encoding, seed {seed}");
@@ -368,4 +376,41 @@ fn random_words_decode_as_in_llvm() {
     let shown = usize::try_from(number_from_env("ASSAY_DECODE_SHOW", 40)).unwrap();
     let sample: Vec<_> = wrong.iter().take(shown).map(String::as_str).collect();
     assert!(wrong.is_empty(), "{} disagreements:\n{}", wrong.len(), sample.join("\n"));
+}
+
+/// One line of `llvm-objdump -d`: address and text.
+fn objdump_lines(stdout: &str) -> Vec<(u64, String)> {
+    stdout
+        .lines()
+        .filter_map(|line| {
+            let (text, comment) = line.split_once("//")?;
+            let address = u64::from_str_radix(comment.split_once(':')?.0.trim(), 16).ok()?;
+            Some((address, text.split_whitespace().collect::<Vec<_>>().join(" ")))
+        })
+        .collect()
+}
+
+fn objects_print_as_in_llvm_objdump(program: String) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/objects");
+    let mut objects: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    objects.retain(|path| path.extension().is_some_and(|extension| extension == "hsaco"));
+    assert!(!objects.is_empty());
+    let mut total = 0;
+    for path in &objects {
+        let output = Command::new(&program).args(["-d", "--mcpu=gfx942"]).arg(path).output().unwrap();
+        let theirs = objdump_lines(&String::from_utf8(output.stdout).unwrap());
+        let object = CodeObject::parse(&std::fs::read(path).unwrap()).unwrap();
+        let text = object.image().segments().iter().find(|segment| segment.executable).unwrap();
+        let words = object.words(text.range()).unwrap();
+        let mut ours: Vec<_> = disassemble(&words, text.address)
+            .map(|inst| inst.unwrap())
+            .map(|inst| (inst.pc, inst.to_string()))
+            .collect();
+        // objdump leaves the padding between functions out.
+        let shown: BTreeSet<u64> = theirs.iter().map(|(address, _)| *address).collect();
+        ours.retain(|(address, _)| shown.contains(address));
+        assert_eq!(ours, theirs, "{}", path.display());
+        total += ours.len();
+    }
+    eprintln!("{total} instructions of {} objects agree", objects.len());
 }

@@ -201,32 +201,6 @@ fn any_op_of_a_run_can_be_saved() {
     assert!(stderr(&save("layer=x")).contains("'layer=x': want step=N"));
 }
 
-/// On the model that `ASSAY_MODEL` names, SmolLM2-135M: its logits have a weight of 30 MB.
-#[test]
-fn a_large_op_of_a_real_model_becomes_a_small_capsule() {
-    let Ok(model) = std::env::var("ASSAY_MODEL") else {
-        eprintln!("SKIPPED: ASSAY_MODEL is not set");
-        return;
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let capsule = folder.path().join("logits.capsule");
-    let path = capsule.to_str().unwrap();
-    let backend = "soft:matmul-k-tail-dropped";
-    let args = ["-m", &model, "-p", "Hi", "--backend", backend, "--at", "point=logits", "--out", path];
-    let saved = assay(&[&["capsule", "save"], &args[..]].concat());
-    assert_eq!(saved.status.code(), Some(0), "{}", stderr(&saved));
-    assert!(fs::metadata(&capsule).unwrap().len() < 5_000_000, "{}", stdout(&saved));
-    let shown = stdout(&assay(&["capsule", "show", path]));
-    assert!(shown.contains(" of 49152") && shown.contains("observed out: "), "{shown}");
-    let healthy = assay(&["replay", path, "--backend", "ref,cpu,soft"]);
-    assert_eq!(healthy.status.code(), Some(0), "{}", stdout(&healthy));
-    let failed = assay(&["replay", path, "--shrink"]);
-    assert_eq!(failed.status.code(), Some(1));
-    let small = folder.path().join("logits.small.capsule");
-    assert!(fs::metadata(&small).unwrap().len() < 50_000, "{}", stdout(&failed));
-    assert_eq!(assay(&["replay", small.to_str().unwrap()]).status.code(), Some(1));
-}
-
 #[test]
 fn a_wrong_op_becomes_a_capsule_that_shrinks_and_a_folder_of_them_is_a_suite() {
     let folder = tempfile::tempdir().unwrap();

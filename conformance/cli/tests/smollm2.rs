@@ -1,6 +1,13 @@
-//! SmolLM2-135M on the software device: each op inside the bound that its declared numerics give, on the inputs that it had.
+//! SmolLM2-135M on the software device: each op inside the bound that its declared numerics give, on the inputs that it had; and a large op
+//! of it as a small capsule.
 //!
-//! `ASSAY_MODEL` names the model file. Without it the test says so and checks nothing.
+//! `ASSAY_MODEL` names the model file, which `golden/fetch_model.sh` fetches; without it the trials are ignored, with the reason.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode, Output};
 
 use assay_cli::backends::Settings;
 use engine::config::ModelConfig;
@@ -9,12 +16,14 @@ use engine::tokenizer::{EncodeOptions, Tokenizer};
 use forensics::diff::lockstep::Lockstep;
 use kernels::DType;
 
-#[test]
-fn every_op_on_the_software_device_is_inside_its_bound() {
-    let Some(model) = std::env::var_os("ASSAY_MODEL") else {
-        eprintln!("SKIPPED every_op_on_the_software_device: ASSAY_MODEL is not set");
-        return;
-    };
+fn main() -> ExitCode {
+    test_needs::run(test_needs::trials![test_needs::model();
+        every_op_on_the_software_device_is_inside_its_bound,
+        a_large_op_of_a_real_model_becomes_a_small_capsule,
+    ])
+}
+
+fn every_op_on_the_software_device_is_inside_its_bound(model: PathBuf) {
     let gguf = Gguf::open(model).unwrap();
     let config = ModelConfig::from_gguf(&gguf).unwrap();
     let tokenizer = Tokenizer::from_metadata(gguf.metadata()).unwrap();
@@ -49,4 +58,38 @@ fn every_op_on_the_software_device_is_inside_its_bound() {
     let logits = diff.cells.iter().filter(|cell| cell.op == "matmul" && cell.site.layer.is_none()).count();
     assert_eq!(logits, 2, "the logits of each step are judged like any other result");
     eprintln!("{} ops in {:.1} s", diff.cells.len(), diff.seconds);
+}
+
+fn assay(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_assay")).args(args).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The logits have a weight of 30 MB.
+fn a_large_op_of_a_real_model_becomes_a_small_capsule(model: PathBuf) {
+    let model = model.to_str().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let capsule = folder.path().join("logits.capsule");
+    let path = capsule.to_str().unwrap();
+    let backend = "soft:matmul-k-tail-dropped";
+    let args = ["-m", model, "-p", "Hi", "--backend", backend, "--at", "point=logits", "--out", path];
+    let saved = assay(&[&["capsule", "save"], &args[..]].concat());
+    assert_eq!(saved.status.code(), Some(0), "{}", stderr(&saved));
+    assert!(fs::metadata(&capsule).unwrap().len() < 5_000_000, "{}", stdout(&saved));
+    let shown = stdout(&assay(&["capsule", "show", path]));
+    assert!(shown.contains(" of 49152") && shown.contains("observed out: "), "{shown}");
+    let healthy = assay(&["replay", path, "--backend", "ref,cpu,soft"]);
+    assert_eq!(healthy.status.code(), Some(0), "{}", stdout(&healthy));
+    let failed = assay(&["replay", path, "--shrink"]);
+    assert_eq!(failed.status.code(), Some(1));
+    let small = folder.path().join("logits.small.capsule");
+    assert!(fs::metadata(&small).unwrap().len() < 50_000, "{}", stdout(&failed));
+    assert_eq!(assay(&["replay", small.to_str().unwrap()]).status.code(), Some(1));
 }

@@ -1,18 +1,24 @@
 //! Environment variables: the known ones, and a warning about those that have no effect.
 
+use assay_cli::spelling;
+
 use super::Trouble;
 
-/// Every variable with one of [`PREFIXES`] that Assay reads, in its commands or in its tests.
-const KNOWN: [&str; 15] = [
+/// Every variable with one of [`PREFIXES`] that Assay reads, in its build, in its commands or in its tests.
+const KNOWN: [&str; 19] = [
     "GCORE_D2H_AUDIT",
     "GCORE_D2H_AUDIT_LOG",
     "GRETA_D2H_DEBUG",
     "GRETA_TRACE_MEMCPY",
     "GRETA_DISABLE_GUARD_RAIL",
+    "ASSAY_COMMIT",
     "ASSAY_HIP_OBJECTS",
     "ASSAY_REQUIRE_HIP",
     "ASSAY_MODEL",
-    "ASSAY_SHARED",
+    "ASSAY_REQUIRE_MODEL",
+    "ASSAY_VOCAB",
+    "ASSAY_REQUIRE_VOCAB",
+    "ASSAY_REQUIRE_LLVM",
     "ASSAY_FUZZ_ITERS",
     "ASSAY_FUZZ_SEED",
     "ASSAY_DECODE_SAMPLES",
@@ -49,34 +55,12 @@ fn is_unknown(name: &str) -> bool {
 }
 
 fn nearest(name: &str) -> &'static str {
-    KNOWN.into_iter().min_by_key(|known| distance(name, known)).unwrap_or_default()
-}
-
-/// Insertions, deletions and replacements that turn `a` into `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.bytes().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.bytes().enumerate() {
-            let replaced = diagonal + usize::from(x != y);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    spelling::nearest(name, KNOWN).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn distance_counts_edits() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("same", "same"), 0);
-    }
 
     #[test]
     fn misspelt_variables_lead_to_the_right_ones() {
