@@ -45,8 +45,8 @@ impl Api {
 
     /// ROCm.
     #[cfg(feature = "hip")]
-    pub fn rocm() -> Self {
-        Api { table: crate::rocm::table(), software: None, parked: Mutex::default() }
+    pub fn rocm() -> Result<Self, crate::shared_library::MissingLibrary> {
+        Ok(Api { table: crate::rocm::table()?, software: None, parked: Mutex::default() })
     }
 
     /// The software device, if it is one.

@@ -1,5 +1,6 @@
 //! [`HipBackend`]: the contract, on any runtime.
 
+use std::fmt::Write;
 use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,7 +29,7 @@ pub struct Options {
     pub sync_per_op: bool,
     /// The log of copies to the host.
     pub audit: AuditOptions,
-    /// The device code.
+    /// Device code that stands in for the program's own, kernel by kernel.
     pub objects: Objects,
 }
 
@@ -49,6 +50,7 @@ pub enum OpenGpuError {
 pub struct HipBackend {
     api: Arc<Api>,
     identity: Identity,
+    objects: Objects,
     modules: Arc<Modules>,
     uploads: Arc<Mutex<Uploads>>,
     audit: Arc<Audit>,
@@ -72,14 +74,20 @@ impl HipBackend {
             "softhip gfx942, {schedule} schedule (software device: checked emulation, not a run on silicon)"
         );
         let identity = Identity { name, device: device_name, kind: DeviceKind::Software };
-        Self::new(Api::software(device), identity, options)
+        Self::new(Api::software(device), identity, options, Objects::own())
     }
 
-    fn new(api: Api, identity: Identity, options: Options) -> io::Result<Self> {
+    /// The backend with `own` objects, and those of the options before them.
+    fn new(api: Api, mut identity: Identity, options: Options, own: Objects) -> io::Result<Self> {
         let api = Arc::new(api);
+        for (origin, stems) in options.objects.stand_ins() {
+            let _ = write!(identity.device, "; code objects of {} from {origin}", stems.join(", "));
+        }
+        let objects = options.objects.over(own);
         Ok(HipBackend {
             identity,
-            modules: Arc::new(Modules::new(&api, options.objects)),
+            modules: Arc::new(Modules::new(&api, objects.clone())),
+            objects,
             uploads: Arc::default(),
             audit: Arc::new(Audit::new(options.audit)?),
             sync_per_op: options.sync_per_op,
@@ -90,18 +98,25 @@ impl HipBackend {
     /// The backend on a GPU: the first one, or one whose name or architecture contains `wanted`. For a GPU other than a gfx942
     /// the kernels are compiled when they are first used.
     #[cfg(feature = "hip")]
-    pub fn gpu(wanted: Option<&str>, mut options: Options) -> Result<Self, OpenGpuError> {
-        let api = Api::rocm();
+    pub fn gpu(wanted: Option<&str>, options: Options) -> Result<Self, OpenGpuError> {
+        let api = Api::rocm().map_err(crate::gpu::NoGpu::from)?;
         let gpu = crate::gpu::pick(&api, wanted)?;
-        if code_object::GFX942.name() != Some(gpu.arch.as_str()) {
+        let own = if code_object::GFX942.name() == Some(gpu.arch.as_str()) {
+            Objects::own()
+        } else {
             let arch = gpu.arch.clone();
-            options.objects = Objects::new(move |stem| {
+            Objects::new(format!("compiled for {arch} by hiprtc"), move |stem| {
                 crate::objects::source(stem)?;
                 Some(crate::hiprtc::object(stem, &arch).map(Into::into).map_err(Into::into))
-            });
-        }
+            })
+        };
         let device = format!("{} ({})", gpu.name, gpu.arch);
-        Ok(Self::new(api, Identity { name: "hip", device, kind: DeviceKind::Gpu }, options)?)
+        Ok(Self::new(api, Identity { name: "hip", device, kind: DeviceKind::Gpu }, options, own)?)
+    }
+
+    /// The device code that it runs.
+    pub const fn objects(&self) -> &Objects {
+        &self.objects
     }
 
     /// The software device, if it runs on one.

@@ -8,6 +8,7 @@ use hip_api::{Code, DeviceProperties};
 use kernels::DeviceError;
 
 use crate::api::Api;
+pub use crate::shared_library::MissingLibrary;
 
 /// A GPU.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +24,9 @@ pub struct Gpu {
 /// Why no GPU can be used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum NoGpu {
+    /// The runtime is not installed.
+    #[error(transparent)]
+    NoRuntime(#[from] MissingLibrary),
     /// The machine has no visible GPU.
     #[error("no AMD GPU: hipGetDeviceCount returned {code}; check the driver and HIP_VISIBLE_DEVICES")]
     None {
@@ -40,6 +44,11 @@ pub enum NoGpu {
     /// The runtime failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
+}
+
+/// The GPUs of this machine.
+pub fn visible() -> Result<Vec<Gpu>, NoGpu> {
+    all(&Api::rocm()?)
 }
 
 /// The first GPU whose name or architecture contains `wanted`, ignoring case; without `wanted`, the first GPU.
@@ -70,7 +79,7 @@ pub(crate) fn pick(api: &Api, wanted: Option<&str>) -> Result<Gpu, NoGpu> {
 }
 
 /// All GPUs that are visible.
-pub(crate) fn all(api: &Api) -> Result<Vec<Gpu>, NoGpu> {
+fn all(api: &Api) -> Result<Vec<Gpu>, NoGpu> {
     let mut count = 0;
     // SAFETY: `count` is a valid destination.
     match api.status(|hip| unsafe { (hip.get_device_count)(&raw mut count) }) {

@@ -15,15 +15,16 @@ use libloading::Library;
 use sha2::{Digest, Sha256};
 
 use crate::objects;
+use crate::shared_library::{MissingLibrary, load_first};
 
 /// Names under which the compiler is installed, newest first; older runtimes have it in the runtime's own library.
 const LIBRARIES: [&str; 6] = [
-    "libhiprtc.so",
     "libhiprtc.so.7",
     "libhiprtc.so.6",
     "libhiprtc.so.5",
-    "libamdhip64.so",
+    "libhiprtc.so",
     "libamdhip64.so.5",
+    "libamdhip64.so",
 ];
 
 /// Options besides the architecture: those of `kernels/hip/build.sh`.
@@ -33,14 +34,12 @@ const OPTIONS: [&str; 4] = ["-std=c++17", "-O3", "-ffp-contract=off", "-fhip-ker
 #[derive(Debug, thiserror::Error)]
 pub enum CompileError {
     /// ROCm's compiler is not installed.
-    #[error(
-        "no code object for {arch} comes with the program, and ROCm's run-time compiler is missing: {why}"
-    )]
+    #[error("no code object for {arch} comes with the program, and {missing}")]
     NoCompiler {
         /// The GPU.
         arch: String,
-        /// What the loader said.
-        why: String,
+        /// What is missing.
+        missing: MissingLibrary,
     },
     /// The stem has no source.
     #[error("there is no kernel source called '{0}'")]
@@ -93,21 +92,11 @@ struct Compiler {
 }
 
 impl Compiler {
-    fn load(arch: &str) -> Result<Self, CompileError> {
-        let mut why = String::new();
-        for name in LIBRARIES {
-            match Self::load_from(name) {
-                Ok(compiler) => return Ok(compiler),
-                Err(error) if why.is_empty() => why = error.to_string(),
-                Err(_) => {}
-            }
-        }
-        Err(CompileError::NoCompiler { arch: arch.into(), why })
+    fn load() -> Result<Self, MissingLibrary> {
+        load_first("ROCm's run-time compiler", "libamdhip64-5", &LIBRARIES, Self::from_library)
     }
 
-    fn load_from(name: &str) -> Result<Self, libloading::Error> {
-        // SAFETY: ROCm's libraries have no initialiser that asks anything of the caller.
-        let library = unsafe { Library::new(name) }?;
+    fn from_library(library: Library) -> Result<Self, libloading::Error> {
         /// The address of a function.
         macro_rules! function {
             ($name:literal) => {
@@ -144,6 +133,15 @@ impl Compiler {
     }
 }
 
+/// Whether the compiler is there.
+pub fn available() -> Result<(), MissingLibrary> {
+    let mut loaded = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
+    if loaded.is_none() {
+        *loaded = Some(Compiler::load()?);
+    }
+    Ok(())
+}
+
 /// The code object of `stem` for `arch`, from the cache of this user or from the compiler.
 pub fn object(stem: &str, arch: &str) -> Result<Vec<u8>, CompileError> {
     object_cached(cache_folder().as_deref(), stem, arch)
@@ -172,7 +170,9 @@ pub fn compile(stem: &str, source: &str, arch: &str) -> Result<Vec<u8>, CompileE
     let mut loaded = COMPILER.lock().unwrap_or_else(PoisonError::into_inner);
     let compiler = match &*loaded {
         Some(compiler) => compiler,
-        None => loaded.insert(Compiler::load(arch)?),
+        None => loaded.insert(
+            Compiler::load().map_err(|missing| CompileError::NoCompiler { arch: arch.into(), missing })?,
+        ),
     };
     let refused = |call, code, log| {
         let (stem, arch) = (stem.into(), arch.into());

@@ -220,7 +220,7 @@ mod tests {
     /// What a launch of `rms_norm` says before it would run, with the arguments that `give` gives it.
     fn refusal(give: impl FnOnce(Launch) -> Launch) -> String {
         let api = Arc::new(Api::software(Arc::new(SoftDevice::new(softhip::control::Options::default()))));
-        let modules = Modules::new(&api, Objects::default());
+        let modules = Modules::new(&api, Objects::own());
         let stream = HipStream::new(&api).unwrap();
         let launch = give(Launch::new(modules.function("rms_norm", "rms_norm").unwrap()));
         launch.run(&stream).unwrap_err().to_string()

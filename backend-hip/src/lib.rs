@@ -7,7 +7,7 @@
 //! | `memory`, `stream` | handles for device and pinned memory, streams and events |
 //! | `module`, [`launch`] | code objects; a launch whose arguments are checked against its object |
 //! | `upload`, [`readback`], [`audit`] | copies to the device; copies to the host, and their log |
-//! | `rocm`, `hiprtc` | with feature `hip`: the real runtime, and its compiler for GPUs without a built code object |
+//! | `shared_library`, `rocm`, `hiprtc` | with feature `hip`, loaded when needed: the real runtime, and its compiler for GPUs without a built code object |
 //! | [`objects`] | the code objects and sources embedded in the program |
 //! | `ops` | one file per op: kernel, shape, arguments |
 
@@ -26,6 +26,8 @@ mod ops;
 pub mod readback;
 #[cfg(feature = "hip")]
 mod rocm;
+#[cfg(feature = "hip")]
+mod shared_library;
 mod stream;
 mod upload;
 mod workspace;

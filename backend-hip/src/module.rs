@@ -80,6 +80,7 @@ impl Modules {
         for layer in 0..self.source.layers() {
             let Some(module) = self.module(&mut loaded, stem, layer)? else { continue };
             if let Some(kernel) = module.object.kernel(name) {
+                self.source.used(layer, &module.object, kernel);
                 let kernel = Arc::new(kernel.clone());
                 let function = self.get(module, kernel)?;
                 loaded.functions.insert(name.into(), function.clone());

@@ -1,16 +1,35 @@
-//! ROCm's functions, through `hip-sys`.
+//! ROCm's functions, taken from its library when the backend is first opened.
 //!
-//! `hip-sys` declares that they return a Rust enum. A newer runtime may return a number that the enum does not have, which
-//! would be undefined behaviour, so the functions are taken by address and given the types of [`HipApi`], whose status is
-//! a plain integer.
-#![expect(unsafe_code, reason = "functions of a C library change their declared type")]
-#![expect(clippy::missing_transmute_annotations, reason = "the target types are those of the table's fields")]
+//! The program does not link the library, so that it starts on machines without it. The types are those of [`HipApi`], whose status is a
+//! plain integer: a newer runtime may return a number that no enum of ours has.
+#![expect(unsafe_code, reason = "functions of a C library are called by address")]
 
 use std::ffi::{c_char, c_void};
-use std::mem::transmute;
+use std::sync::{Mutex, PoisonError};
 
 use hip_api::{Code, HipApi};
-use hip_sys::hiprt;
+use libloading::Library;
+
+use crate::shared_library::{MissingLibrary, load_first};
+
+/// Names of the runtime's library, newest first. Developers' machines have the last one.
+pub(crate) const LIBRARIES: [&str; 4] =
+    ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];
+
+/// The functions, once they have been loaded, and the library that has them. It is never unloaded: ROCm does not support that.
+static RUNTIME: Mutex<Option<(HipApi, Library)>> = Mutex::new(None);
+
+/// ROCm's functions.
+pub fn table() -> Result<HipApi, MissingLibrary> {
+    let mut runtime = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some((table, _)) = &*runtime {
+        return Ok(*table);
+    }
+    let loaded = load_first("ROCm's HIP runtime", "libamdhip64-5", &LIBRARIES, |library| {
+        Ok((functions(&library)?, library))
+    })?;
+    Ok(runtime.insert(loaded).0)
+}
 
 /// The real runtime ignores the call site.
 ///
@@ -19,7 +38,7 @@ use hip_sys::hiprt;
 /// None is needed.
 unsafe extern "C" fn ignore_call_site(_: *const c_char, _: u32) {}
 
-/// `hipLaunchHostFunc` does not exist in HIP 5.2, which must link too. This backend does not call it, so the entry answers
+/// `hipLaunchHostFunc` does not exist in HIP 5.2, which must do too. This backend does not call it, so the entry answers
 /// `hipErrorNotSupported`.
 ///
 /// # Safety
@@ -35,12 +54,11 @@ unsafe extern "C" fn no_host_function(
 
 /// Fills the table from the library's functions.
 macro_rules! table {
-    ($($field:ident: $function:ident),* $(,)?) => {
+    ($library:ident, $($field:ident: $function:ident),* $(,)?) => {
         HipApi {
             $(
-                // SAFETY: both sides are pointers to `extern "C"` functions; the parameters are those of HIP's header, and
-                // a C enum is returned as an `int`.
-                $field: unsafe { transmute(hiprt::$function as *const ()) },
+                // SAFETY: the type of the field is the function's, after HIP's header; a C enum is returned as an `int`.
+                $field: *unsafe { $library.get(concat!(stringify!($function), "\0").as_bytes()) }?,
             )*
             launch_host_func: no_host_function,
             set_call_site: ignore_call_site,
@@ -48,9 +66,10 @@ macro_rules! table {
     };
 }
 
-/// ROCm's functions.
-pub fn table() -> HipApi {
-    table! {
+/// The functions of `library`. They may be called as long as it stays loaded.
+fn functions(library: &Library) -> Result<HipApi, libloading::Error> {
+    Ok(table! {
+        library,
         init: hipInit,
         get_device_count: hipGetDeviceCount,
         set_device: hipSetDevice,
@@ -109,5 +128,5 @@ pub fn table() -> HipApi {
         func_get_attribute: hipFuncGetAttribute,
         func_get_attributes: hipFuncGetAttributes,
         module_launch_kernel: hipModuleLaunchKernel,
-    }
+    })
 }

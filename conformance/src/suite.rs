@@ -41,7 +41,8 @@ pub fn run(full: &str, target: &dyn Target, judge: Judge) -> Result<CaseResult, 
     family.run(&name, full, target, judge)
 }
 
-/// Words that a case's name must contain, all of them.
+/// Words that a case's name must contain, all of them. A word without a slash is not looked for in the backend's name: `cpu` would
+/// otherwise be in every name of that backend, and `soft` in more than those of `softmax`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Filter(Vec<String>);
 
@@ -53,7 +54,13 @@ impl Filter {
 
     /// Whether `name` contains every word.
     pub fn matches(&self, name: &str) -> bool {
-        self.0.iter().all(|word| name.contains(word.as_str()))
+        let mut parts = name.splitn(3, '/');
+        let (op, _, rest) =
+            (parts.next().unwrap_or_default(), parts.next(), parts.next().unwrap_or_default());
+        self.0.iter().all(|word| match word.contains('/') {
+            true => name.contains(word.as_str()),
+            false => op.contains(word.as_str()) || rest.contains(word.as_str()),
+        })
     }
 }
 
@@ -186,5 +193,13 @@ mod tests {
         let filter = Filter::new("rope neox");
         assert!(filter.matches("rope/cpu/f32/bounded,pairing=neox"));
         assert!(!filter.matches("rope/cpu/f32/bounded,pairing=interleaved"));
+    }
+
+    #[test]
+    fn a_word_without_a_slash_does_not_match_the_backend() {
+        assert!(!Filter::new("soft").matches("rope/soft/f32/bounded,n=3"));
+        assert!(Filter::new("soft").matches("softmax/cpu/f32/bounded,n=3"));
+        assert!(Filter::new("/soft/").matches("rope/soft/f32/bounded,n=3"));
+        assert!(Filter::new("rope/soft/f32/bounded,n=3").matches("rope/soft/f32/bounded,n=3"));
     }
 }

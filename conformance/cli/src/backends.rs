@@ -7,16 +7,22 @@ use backend_cpu::fence::Fence;
 use backend_cpu::host::Compute;
 use backend_cpu::reference::{Exact, Reference};
 use backend_hip::audit::AuditOptions;
-use backend_hip::objects::Objects;
+use backend_hip::objects::{FolderError, Objects, Provided};
 use backend_hip::{HipBackend, Options};
 use conformance::guard::{self, FencedError, Guard};
 use conformance::registry::{Job, Registry};
 use conformance::target::Target;
-use kernels::{Backend, DeviceError};
+use kernels::{Backend, DeviceError, Stem};
 use softhip::sched::Policy;
 use zoo::mutant::Subject;
+use zoo::probe::Probe;
 use zoo::sabotage::{Plan, PlanError};
 use zoo::{catalogue, device};
+
+use crate::spelling;
+
+/// Prefix of the name of a mutant of a backend.
+const MUTANT: &str = "mutant:";
 
 /// A backend that can be asked for on the command line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,9 +50,8 @@ pub const KNOWN: &[Known] = &[
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No backend has that name.
-    #[error("unknown backend '{name}'; this program has {known}{without_hip}",
-        known = KNOWN.iter().map(|k| k.name).collect::<Vec<_>>().join(", "),
-        without_hip = if cfg!(feature = "hip") { "" } else { "; hip is in programs built with --features hip" })]
+    #[error("unknown backend '{name}'; did you mean {}? There are {}{}", nearest(name), names(),
+        if cfg!(feature = "hip") { "" } else { "; hip is in programs built with --features hip" })]
     Unknown {
         /// The name.
         name: String,
@@ -63,6 +68,19 @@ pub enum OpenError {
     #[error("backend 'hip': {why}")]
     NoGpu {
         /// What is in the way.
+        why: String,
+    },
+    /// The code objects that were asked for cannot be used.
+    #[error("ASSAY_HIP_OBJECTS: {0}")]
+    Objects(#[from] FolderError),
+    /// A code object cannot be read.
+    #[error("backend '{name}': the code object of {stem}: {why}")]
+    Object {
+        /// The name.
+        name: String,
+        /// The op.
+        stem: String,
+        /// What is wrong with it.
         why: String,
     },
     /// Its log cannot be written.
@@ -88,8 +106,27 @@ pub enum OpenError {
     },
 }
 
+/// The names of all backends of this program, those of mutants by their pattern.
+pub fn names() -> String {
+    let known: Vec<&str> = KNOWN.iter().map(|k| k.name).collect();
+    format!(
+        "{}, soft-deferred, soft-random, mutant:NAME and soft:NAME (see assay zoo --list)",
+        known.join(", ")
+    )
+}
+
+/// The name of a backend that is most like `name`.
+fn nearest(name: &str) -> String {
+    if let Some(mutant) = name.strip_prefix(device::PREFIX) {
+        let near = spelling::nearest(mutant, device::mutants().iter().map(|m| m.name.as_str()));
+        return format!("{}{}", device::PREFIX, near.unwrap_or_default());
+    }
+    let known = KNOWN.iter().map(|k| k.name).chain(["soft-deferred", "soft-random"]);
+    spelling::nearest(name, known).unwrap_or_default().into()
+}
+
 /// What a backend may be told besides its name.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// Threads of a backend on the CPU; one per core for 0.
     pub threads: usize,
@@ -101,6 +138,8 @@ pub struct Settings {
     pub audit: AuditOptions,
     /// Folder with code objects that stand in for the program's own.
     pub objects: Option<PathBuf>,
+    /// Says whether a planted bug was reached.
+    pub probe: Probe,
 }
 
 impl Settings {
@@ -114,13 +153,12 @@ impl Settings {
     }
 
     /// How HIP backends are to run.
-    pub fn hip(&self) -> Options {
-        let own = Objects::default();
+    pub fn hip(&self) -> Result<Options, OpenError> {
         let objects = match &self.objects {
-            Some(folder) => Objects::in_folder(folder.clone()).over(own),
-            None => own,
+            Some(folder) => Objects::in_folder(folder.clone())?,
+            None => Objects::default(),
         };
-        Options { sync_per_op: self.sync_per_op, audit: self.audit.clone(), objects }
+        Ok(Options { sync_per_op: self.sync_per_op, audit: self.audit.clone(), objects })
     }
 }
 
@@ -134,24 +172,56 @@ impl Registry for Settings {
 
 /// Does `job` on the backend called `name`.
 pub fn on_backend<J: Job>(name: &str, settings: &Settings, job: J) -> Result<J::Answer, OpenError> {
-    if let Some(plan) = name.strip_prefix("mutant:") {
-        return on_mutant(name, plan.parse()?, job);
+    if let Some(plan) = name.strip_prefix(MUTANT) {
+        let plan: Plan = plan.parse()?;
+        return on_mutant(name, plan.watched_by(&settings.probe), job);
     }
     match name {
         "ref" => Ok(job.run(Reference::default())),
         "cpu" => Ok(job.run(Fast::with_threads(settings.threads))),
         "cpu-exact" => Ok(job.run(Fast::exact(settings.threads))),
-        #[cfg(feature = "hip")]
-        "hip" => Ok(job.run(gpu(settings)?)),
-        _ => match (schedule(name), name.strip_prefix(device::PREFIX).and_then(device::find)) {
-            (Some(policy), _) => Ok(job.run(software(name, policy, settings.hip())?)),
-            (_, Some(mutant)) => {
-                let mut options = settings.hip();
-                options.objects = mutant.objects().over(options.objects);
-                Ok(job.run(software(name, Policy::Eager, options)?))
-            }
-            (None, None) => Err(OpenError::Unknown { name: name.into() }),
+        _ => match hip_backend(name, settings)? {
+            Some(backend) => Ok(job.run(backend)),
+            None => Err(OpenError::Unknown { name: name.into() }),
         },
+    }
+}
+
+/// The HIP backend called `name`; `None` where no HIP backend has that name.
+fn hip_backend(name: &str, settings: &Settings) -> Result<Option<HipBackend>, OpenError> {
+    #[cfg(feature = "hip")]
+    if name == "hip" {
+        return gpu(settings).map(Some);
+    }
+    if let Some(policy) = schedule(name) {
+        return software(name, policy, settings.hip()?).map(Some);
+    }
+    let Some(mutant) = name.strip_prefix(device::PREFIX).and_then(device::find) else { return Ok(None) };
+    let mut options = settings.hip()?;
+    options.objects = mutant.objects(&settings.probe).over(options.objects);
+    software(name, Policy::Eager, options).map(Some)
+}
+
+/// The code objects that the backend called `name` runs for the ops `stems`; none where it has no device code.
+pub fn device_code(name: &str, settings: &Settings, stems: &[Stem]) -> Result<Vec<Provided>, OpenError> {
+    let Some(backend) = hip_backend(name, settings)? else { return Ok(Vec::new()) };
+    let mut all = Vec::new();
+    for stem in stems {
+        let provided = backend.objects().provided(stem.name()).map_err(|why| OpenError::Object {
+            name: name.into(),
+            stem: stem.name().into(),
+            why: why.to_string(),
+        })?;
+        all.extend(provided);
+    }
+    Ok(all)
+}
+
+/// The op that the mutant called `name` has its bug in; `None` where that is no mutant.
+pub fn mutated(name: &str) -> Option<Stem> {
+    match name.strip_prefix(MUTANT) {
+        Some(plan) => catalogue::find(plan.split('@').next()?).map(|mutant| mutant.stem),
+        None => device::find(name.strip_prefix(device::PREFIX)?).map(|mutant| mutant.stem),
     }
 }
 
@@ -192,7 +262,7 @@ fn software(name: &str, policy: Policy, options: Options) -> Result<HipBackend, 
 #[cfg(feature = "hip")]
 fn gpu(settings: &Settings) -> Result<HipBackend, OpenError> {
     use backend_hip::backend::OpenGpuError;
-    HipBackend::gpu(settings.gpu.as_deref(), settings.hip()).map_err(|error| match error {
+    HipBackend::gpu(settings.gpu.as_deref(), settings.hip()?).map_err(|error| match error {
         OpenGpuError::Log(error) => OpenError::Log { name: "hip".into(), error },
         OpenGpuError::Gpu(missing) => OpenError::NoGpu { why: missing.to_string() },
     })
@@ -212,7 +282,7 @@ pub fn open(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
         };
     }
     // A single op stands nowhere in a model: wherever a mutant is to strike, it strikes.
-    let mutant = name.strip_prefix("mutant:").and_then(|m| m.split('@').next());
+    let mutant = name.strip_prefix(MUTANT).and_then(|m| m.split('@').next());
     if let Some(plan) = mutant.and_then(|m| m.parse::<Plan>().ok()).filter(Plan::faults) {
         return opened(name, guard::without(plan.faulting()));
     }

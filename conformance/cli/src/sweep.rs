@@ -11,13 +11,15 @@ use conformance::outcome::CaseResult;
 use crate::worker::{Recipe, Worker};
 
 /// Runs the cases called `names`, each on a worker made by `recipe`, `jobs` at a time.
-/// Calls `seen` for each result as it comes; returns all of them in the order of `names`.
+/// Calls `seen` for each result as it comes; returns all of them in the order of `names`. Once `stop` is true no further case is
+/// begun, and those that have ended are returned.
 ///
 /// Neighbours that differ in their backend alone go to one worker, where the oracle answers once for all of them.
 pub fn sweep(
     names: &[String],
     jobs: usize,
     recipe: &Recipe,
+    stop: impl Fn() -> bool + Sync,
     mut seen: impl FnMut(&CaseResult),
 ) -> io::Result<Vec<CaseResult>> {
     let groups = groups(names);
@@ -28,11 +30,14 @@ pub fn sweep(
     ordered.resize_with(names.len(), || None);
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, groups.len().max(1)) {
-            let (sender, next, failure, groups) = (sender.clone(), &next, &failure, &groups);
+            let (sender, next, failure, groups, stop) = (sender.clone(), &next, &failure, &groups, &stop);
             scope.spawn(move || {
                 let mut worker = Worker::new(recipe.clone());
                 while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
                     for at in group.clone() {
+                        if stop() {
+                            return;
+                        }
                         match worker.run(&names[at]) {
                             Ok(result) => {
                                 if sender.send((at, result)).is_err() {

@@ -100,6 +100,9 @@ impl Worker {
         if let Some(folder) = &self.recipe.record {
             command.arg("--record").arg(folder);
         }
+        // Ctrl-C reaches the whole group of processes; a worker shall finish its case, and ends with its requests.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let missing = || io::Error::other("a worker without pipes");

@@ -199,12 +199,27 @@ fn without_the_guard_rail_bounds_are_still_checked() {
 }
 
 #[test]
+fn an_answer_ends_with_the_context() {
+    let model = golden("llama.gguf");
+    let model = model.to_str().unwrap();
+    for (more, room) in
+        [(["-n", "7", "--ctx", "10"].as_slice(), "10 positions"), (&["-n", "100000"], "positions")]
+    {
+        let output = assay(&[&["run", "-m", model, "-p", "the quick", "--ignore-eos"], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let note = stderr(&output);
+        assert!(note.contains("note: the context has ") && note.contains(room), "{note}");
+    }
+    let text = well(&["run", "-m", model, "-p", "the quick", "--ignore-eos", "-n", "7", "--ctx", "10"]);
+    assert!(text.contains("generated tokens 6 (length)"), "{text}");
+}
+
+#[test]
 fn bad_usage_is_named() {
     let model = golden("llama.gguf");
     let run =
         |more: &[&str]| refused(&[&["run", "-m", model.to_str().unwrap(), "-p", "the quick"], more].concat());
-    assert!(run(&["--ctx", "4"]).contains("5 more make 5, the context holds 4"));
-    assert!(run(&["--ctx", "10", "-n", "7"]).contains("need 11 positions, there are 10"));
+    assert!(run(&["--ctx", "4"]).contains("context overflow: 5 tokens of prompt, there are 4 positions"));
     assert!(run(&["--backend", "abacus"]).contains("unknown backend 'abacus'"));
     assert!(run(&["--kv", "q4_0"]).contains("a cache of q4_0 is not possible"));
     assert!(run(&["--top-p", "1.5"]).contains("top-p is 1.5"));

@@ -6,13 +6,15 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use backend_hip::objects::Objects;
+use backend_hip::objects::{Objects, gfx942};
+use code_object::CodeObject;
 use kernels::Stem;
 use kernels::device_code::mutants::{OBJECTS, TABLE};
 use safetensors::SafeTensors;
 use serde::Deserialize;
 
 use crate::mutant::About;
+use crate::probe::Probe;
 
 /// Prefix of a device mutant's name where a backend is asked for.
 pub const PREFIX: &str = "soft:";
@@ -65,13 +67,25 @@ pub fn find(name: &str) -> Option<&'static DeviceMutant> {
 }
 
 impl DeviceMutant {
-    /// The mutant's kernels.
-    pub fn objects(&'static self) -> Objects {
-        Objects::new(move |stem| {
+    /// The mutant's kernels. `probe` counts those among them that are used and differ from the program's own.
+    pub fn objects(&'static self, probe: &Probe) -> Objects {
+        let origin = format!("the mutant {}", self.name);
+        let probe = probe.clone();
+        let own = gfx942(self.stem.name()).and_then(|bytes| CodeObject::read(bytes).ok());
+        Objects::new(origin, move |stem| {
             (stem == self.stem.name()).then(|| match self.object() {
                 Some(bytes) => Ok(Cow::Borrowed(bytes)),
                 None => Err(format!("no object was built for the mutant '{}'", self.name).into()),
             })
+        })
+        .watched(move |object, kernel| {
+            let same = own.as_ref().is_some_and(|own| {
+                let code = own.kernel(&kernel.name).and_then(|k| own.words(k.code.clone()));
+                code.is_some() && code == object.words(kernel.code.clone())
+            });
+            if !same {
+                probe.reach();
+            }
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! * [`mutant`]: a backend with a planted bug: the reference on a changed op, or with changed results.
 //! * [`addresses`], [`order`], [`values`]: the bugs, by what they are about.
-//! * [`faults`]: bugs that fault, for a model's path. [`sabotage`] plants a mutant there.
+//! * [`faults`]: bugs that fault, for a model's path. [`sabotage`] plants a mutant there, and a [`probe`] says whether it was reached.
 //! * [`catalogue`]: all mutants of backends, by name.
 //! * [`device`]: bugs in device code, on the software device.
 //! * [`harness`]: bugs of the suite itself, which its controls must notice.
@@ -20,5 +20,6 @@ pub mod harness;
 pub mod matrix;
 pub mod mutant;
 pub mod order;
+pub mod probe;
 pub mod sabotage;
 pub mod values;

@@ -11,6 +11,7 @@ use kernels::{
 };
 
 use crate::mutant::{Mutant, Plant, Work, illegal_address};
+use crate::probe::Probe;
 use crate::{catalogue, faults};
 
 /// A mutant and where it strikes, as on the command line: `NAME` or `NAME@layer=3,phase=decode,step=2,point=q`.
@@ -18,6 +19,7 @@ use crate::{catalogue, faults};
 pub struct Plan {
     mutant: Mutant,
     filter: SiteFilter,
+    probe: Probe,
 }
 
 /// A plan that cannot be carried out.
@@ -43,7 +45,7 @@ impl FromStr for Plan {
         if let Plant::Around(_) = mutant.plant {
             return Err(PlanError::NotInAModel(mutant.name));
         }
-        Ok(Plan { mutant, filter: conditions.parse()? })
+        Ok(Plan { mutant, filter: conditions.parse()?, probe: Probe::default() })
     }
 }
 
@@ -54,6 +56,12 @@ impl fmt::Display for Plan {
 }
 
 impl Plan {
+    /// The plan with a probe that counts where it strikes.
+    #[must_use]
+    pub fn watched_by(self, probe: &Probe) -> Self {
+        Plan { probe: probe.clone(), ..self }
+    }
+
     /// Whether the mutant faults, rather than computing something else.
     pub fn faults(&self) -> bool {
         faults::mutants().iter().any(|m| m.name == self.mutant.name)
@@ -66,10 +74,11 @@ impl Plan {
 
     /// The reference, spoilt by a fault. There are no guard zones, whose inspection would wait for every op.
     pub fn faulting(self) -> Watched<Reference, Sabotage> {
-        let Plan { mutant, filter } = self;
+        let Plan { mutant, filter, probe } = self;
         let sabotage = Sabotage {
             mutant,
             filter,
+            probe,
             calls: Cell::new(0),
             previous: RefCell::new(Vec::new()),
             dead: Cell::new(false),
@@ -84,6 +93,7 @@ impl Plan {
 pub struct Sabotage {
     mutant: Mutant,
     filter: SiteFilter,
+    probe: Probe,
     calls: Cell<usize>,
     previous: RefCell<Vec<Vec<u8>>>,
     dead: Cell<bool>,
@@ -103,6 +113,7 @@ impl<D: Backend> Watch<D> for Sabotage {
         if seen.op.stem() != self.mutant.stem || !self.filter.includes(seen.site.as_ref()) {
             return Ok(None);
         }
+        self.probe.reach();
         let content = |buffer: &D::Buffer| {
             seen.backend
                 .read_bytes(seen.stream, buffer, 0..buffer.len(), &Site::outside(buffer.label().to_owned()))?
@@ -131,7 +142,7 @@ impl<D: Backend> Watch<D> for Sabotage {
 
     fn wait(&self, wait: &Wait<'_>) -> Result<(), DeviceError> {
         if let (Plant::Copy(plant), Wait::Copy { site, range, .. }) = (self.mutant.plant, wait) {
-            plant(site, range)?;
+            plant(site, range).inspect_err(|_| self.probe.reach())?;
         }
         match wait {
             _ if !self.dead.get() => Ok(()),

@@ -5,7 +5,6 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use assay_cli::backends::on_backend;
 use backend_cpu::fast::{Activations, Roofline, Threads};
 use conformance::registry::Job;
 use engine::generate::prefill;
@@ -58,7 +57,7 @@ impl Bench {
         let begin = Instant::now();
         let file = self.model.file.open()?;
         let job = Measure { args: &self, file: &file, begin };
-        let measured = on_backend(&self.model.backend, &self.model.settings(), job)??;
+        let measured = self.model.run(job)?;
         let host = matches!(self.model.backend.as_str(), "cpu" | "cpu-exact");
         let peaks = (host && !self.no_peaks).then(|| Roofline::measure(&Threads::new(self.model.threads)));
         let size = Size::of(&file);

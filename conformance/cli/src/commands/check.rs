@@ -1,11 +1,11 @@
 //! `assay check`: the main job.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use assay_cli::backends::{self, KNOWN, OpenError};
-use assay_cli::report::{self, Sweep};
+use assay_cli::backends::{self, KNOWN, OpenError, Settings};
+use assay_cli::report::{self, DeviceCode, Sweep};
 use assay_cli::sweep;
 use assay_cli::worker::{Recipe, Worker};
 use conformance::expectations::Expectations;
@@ -16,9 +16,11 @@ use conformance::random::RandomCases;
 use conformance::suite::{self, Filter, Shard, Slice};
 use conformance::{control, regressions, shrink};
 use forensics::{capsule, replay};
+use kernels::Stem;
 
+use super::interrupt::{self, Watch};
 use super::progress::Progress;
-use super::{End, Trouble, guard, print};
+use super::{End, Trouble, github, guard, print, say};
 
 /// Failing cases of one op and format that are made smaller; the others are of the same making, as a rule.
 const SHRUNK_PER_GROUP: usize = 1;
@@ -37,13 +39,16 @@ Examples:
   assay check --shard 2/4 --junit out.xml    a quarter of the work, for CI
   assay check --save-capsules failed/        and the failing ops, to run anywhere
   assay check --capsules failed/             a folder of capsules as a regression suite
-  assay check --guard fence-after            an access past the end of a buffer kills its worker")]
+  assay check --guard fence-after            an access past the end of a buffer kills its worker
+
+Ctrl-C ends the sweep early: the cases that have ended are reported, the report says that it is partial, and the exit code is
+130. ASSAY_HIP_OBJECTS=DIR puts STEM.hsaco files of a folder in the place of the program's own code objects.")]
 pub struct Check {
-    /// Words that the names of the cases must contain, separated by blanks; a full name runs that case.
+    /// Words that the names of the cases must contain, separated by blanks; a full name runs that case. A word without a slash is not
+    /// looked for in the backend's name.
     #[arg(default_value = "")]
     filter: String,
-    /// Backends, separated by commas: ref, cpu. All that this machine has unless given.
-    #[arg(long, value_delimiter = ',', value_name = "NAMES")]
+    #[arg(long, value_delimiter = ',', value_name = "NAMES", help = super::backends_help())]
     backend: Vec<String>,
     /// Runs every case. Without it, and without a filter or a shard, a slice of every op, format and kind runs.
     #[arg(long)]
@@ -69,9 +74,9 @@ pub struct Check {
     /// Known failures.
     #[arg(long, value_name = "FILE")]
     expectations: Option<PathBuf>,
-    /// Cases that failed before and run first.
-    #[arg(long, default_value = "assay-regressions.txt", value_name = "FILE")]
-    regressions: PathBuf,
+    /// Cases that failed before and run first [default: assay-regressions.txt].
+    #[arg(long, value_name = "FILE")]
+    regressions: Option<PathBuf>,
     /// Runs the capsules of a folder instead of the cases.
     #[arg(long, value_name = "DIR")]
     capsules: Option<PathBuf>,
@@ -87,6 +92,9 @@ pub struct Check {
     /// Writes a page to open in a browser.
     #[arg(long, default_value = "assay-report.html", value_name = "FILE")]
     html: PathBuf,
+    /// Prints failures as annotations of GitHub Actions too; a step of GitHub Actions does so anyway.
+    #[arg(long)]
+    github: bool,
 }
 
 impl Check {
@@ -103,20 +111,16 @@ impl Check {
         for path in [Some(&self.html), self.json.as_ref(), self.junit.as_ref()].into_iter().flatten() {
             writable(path)?;
         }
-        let mut finished = Sweep {
-            backends: Vec::new(),
-            seed: self.seed,
-            results: Vec::new(),
-            shrunk: Vec::new(),
-            left_out: 0,
-            seconds: 0.0,
-        };
+        self.check_regressions()?;
+        let settings = Settings::from_env();
+        let mut finished = Sweep { seed: self.seed, ..Sweep::default() };
         let mut open = Vec::new();
         for name in self.backends() {
             match backends::open(&name, self.guard) {
                 // Without a GPU its backend is left out, unless it was asked for.
                 Err(OpenError::NoGpu { why }) if !self.asked_for(&name) => {
-                    eprintln!("{name} is left out: {why}");
+                    say(&format!("{name} is left out: {why}"));
+                    finished.not_run.push(format!("{name}: {why}"));
                 }
                 opened => {
                     finished.backends.push(opened?.identity());
@@ -124,23 +128,62 @@ impl Check {
                 }
             }
         }
+        let watch = interrupt::watch();
         if let Some(folder) = &self.capsules {
             for name in &open {
-                self.run_capsules(folder, name, &expectations, &mut finished)?;
+                note_device_code(name, &settings, Stem::ALL, &mut finished)?;
+                self.run_capsules(folder, name, &expectations, &watch, &mut finished)?;
             }
         } else {
-            self.sweep(&open, &expectations, &mut finished)?;
+            self.sweep(&open, &settings, &expectations, &watch, &mut finished)?;
         }
-        if let (true, Some(folder)) = (finished.results.is_empty(), &self.capsules) {
-            return Err(Trouble::Input(format!("{}: no capsule there", folder.display())));
-        }
+        finished.interrupted = watch.interrupted();
         if finished.results.is_empty() {
-            let what = format!("no case's name contains all of '{}' (see assay list)", self.filter);
-            return Err(Trouble::Input(what));
+            return if finished.interrupted { Ok(End::Interrupted) } else { Err(self.nothing_ran()) };
+        }
+        if let (true, Some(folder)) = (finished.device_code.is_empty(), &settings.objects) {
+            say(&format!(
+                "warning: ASSAY_HIP_OBJECTS names {}, but no HIP backend ran (see --backend)",
+                folder.display()
+            ));
         }
         finished.seconds = begin.elapsed().as_secs_f64();
         self.report(&finished)?;
-        Ok(if finished.totals().conform() { End::Well } else { End::DoesNotConform })
+        Ok(match finished.totals().conform() {
+            _ if finished.interrupted => End::Interrupted,
+            true => End::Well,
+            false => End::DoesNotConform,
+        })
+    }
+
+    /// Why there is no result.
+    fn nothing_ran(&self) -> Trouble {
+        if let Some(folder) = &self.capsules {
+            return Trouble::Input(format!("{}: no capsule there", folder.display()));
+        }
+        let matching = suite::names("ref", &Filter::new(&self.filter)).len();
+        if matching > 0 {
+            let what = format!("this shard has none of the {matching} cases of '{}'", self.filter);
+            return Trouble::Input(what);
+        }
+        let what = format!("no case's name contains all of '{}' (see assay list)", self.filter);
+        Trouble::Input(what + &super::backend_words(&self.filter))
+    }
+
+    /// The file of cases that failed before.
+    fn regressions(&self) -> &Path {
+        self.regressions.as_deref().unwrap_or(Path::new("assay-regressions.txt"))
+    }
+
+    /// A list of regressions that was asked for and holds none is a mistake.
+    fn check_regressions(&self) -> Result<(), Trouble> {
+        let Some(path) = &self.regressions else { return Ok(()) };
+        let named = |what: &dyn std::fmt::Display| Trouble::Input(format!("{}: {what}", path.display()));
+        let names = regressions::read(path).map_err(|e| named(&e))?;
+        if names.is_empty() && path.exists() {
+            return Err(named(&"lists no case; leave out --regressions, or delete the file"));
+        }
+        Ok(())
     }
 
     /// Those asked for, that of the case asked for, or all that there are.
@@ -195,23 +238,30 @@ impl Check {
     fn sweep(
         &self,
         backends: &[String],
+        settings: &Settings,
         expectations: &Expectations,
+        watch: &Watch,
         finished: &mut Sweep,
     ) -> Result<(), Trouble> {
-        let kept = regressions::read(&self.regressions)
-            .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions.display())))?;
+        let kept = regressions::read(self.regressions())
+            .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions().display())))?;
         let mut of_backends = Vec::new();
         for backend in backends {
             let (names, left_out) = self.names(backend, &kept)?;
             finished.left_out += left_out;
+            let stems = stems(&names);
+            reachable(backend, &stems)?;
+            note_device_code(backend, settings, &stems, finished)?;
             of_backends.push(names);
         }
         let names = side_by_side(&of_backends);
         let what = format!("checking {}", backends.join(", "));
-        let mut progress = Progress::new(&what, names.len() + self.cases * backends.len());
+        let planned = names.len() + self.cases * backends.len();
+        let mut progress = Progress::new(&what, planned);
         let recipe = self.recipe(None)?;
         let results =
-            sweep::sweep(&names, self.jobs(), &recipe, |_| progress.step()).map_err(worker_trouble)?;
+            sweep::sweep(&names, self.jobs(), &recipe, || watch.interrupted(), |_| progress.step())
+                .map_err(worker_trouble)?;
         let mut parts: HashMap<String, Vec<CaseResult>> = HashMap::new();
         for result in results {
             let backend = result.name.split('/').nth(1).unwrap_or_default().to_owned();
@@ -219,9 +269,13 @@ impl Check {
         }
         for backend in backends {
             let results = parts.remove(backend).unwrap_or_default();
-            self.follow_up(backend, results, expectations, finished, &mut progress)?;
+            self.follow_up(backend, results, expectations, watch, finished, &mut progress)?;
         }
         progress.finish();
+        if watch.interrupted() {
+            let ran = finished.results.len();
+            finished.not_run.push(format!("interrupted after {ran} of {planned} cases"));
+        }
         Ok(())
     }
 
@@ -231,6 +285,7 @@ impl Check {
         backend: &str,
         mut results: Vec<CaseResult>,
         expectations: &Expectations,
+        watch: &Watch,
         finished: &mut Sweep,
         progress: &mut Progress,
     ) -> Result<(), Trouble> {
@@ -240,18 +295,21 @@ impl Check {
             let group: String = result.name.split('/').take(3).collect::<Vec<_>>().join("/");
             let count = groups.entry(group).or_insert(0usize);
             *count += 1;
-            if *count <= SHRUNK_PER_GROUP {
+            if *count <= SHRUNK_PER_GROUP && !watch.interrupted() {
                 let small = shrink::named(result.clone(), |name| worker.run(name)).map_err(worker_trouble)?;
                 finished.shrunk.push((result.name.clone(), small));
             }
         }
         let mut stream = RandomCases::new(backend, Filter::new(&self.filter), self.seed);
         for _ in 0..self.cases {
+            if watch.interrupted() {
+                break;
+            }
             let Some(result) = stream.next(|name| worker.run(name)).map_err(worker_trouble)? else { break };
             results.push(expectations.apply(result));
             progress.step();
         }
-        if let Some(folder) = &self.save_capsules {
+        if let (Some(folder), false) = (&self.save_capsules, watch.interrupted()) {
             self.save(folder, backend, &results, finished)?;
         }
         self.keep(&results, finished)?;
@@ -265,6 +323,7 @@ impl Check {
         folder: &Path,
         backend: &str,
         expectations: &Expectations,
+        watch: &Watch,
         finished: &mut Sweep,
     ) -> Result<(), Trouble> {
         let files =
@@ -272,9 +331,15 @@ impl Check {
         let names: Vec<String> =
             files.iter().map(|path| format!("{}{}", replay::PREFIX, path.display())).collect();
         let mut progress = Progress::new(&format!("replaying on {backend}"), names.len());
-        let results = sweep::sweep(&names, self.jobs(), &self.recipe(Some(backend))?, |_| progress.step())
-            .map_err(worker_trouble)?;
+        let recipe = self.recipe(Some(backend))?;
+        let results =
+            sweep::sweep(&names, self.jobs(), &recipe, || watch.interrupted(), |_| progress.step())
+                .map_err(worker_trouble)?;
         progress.finish();
+        if watch.interrupted() {
+            let (ran, all) = (results.len(), names.len());
+            finished.not_run.push(format!("{backend}: interrupted after {ran} of {all} capsules"));
+        }
         finished.results.extend(results.into_iter().map(|result| expectations.apply(result)));
         Ok(())
     }
@@ -317,12 +382,16 @@ impl Check {
         let shrunk =
             |r: &CaseResult| finished.smaller(&r.name).map_or(r.name.clone(), |small| small.name.clone());
         let names: Vec<_> = failed.map(shrunk).take(100).collect();
-        regressions::add(&self.regressions, &names)
-            .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions.display())))
+        regressions::add(self.regressions(), &names)
+            .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions().display())))
     }
 
     fn report(&self, finished: &Sweep) -> Result<(), Trouble> {
         print(&report::table(finished));
+        print(&report::device_code(finished));
+        if finished.interrupted {
+            print(&format!("PARTIAL: {}\n", finished.not_run.join("; ")));
+        }
         let write = |path: &Path, text: &str| {
             output_file::write(path, text.as_bytes())
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
@@ -342,8 +411,71 @@ impl Check {
         if let Some(path) = &self.junit {
             write(path, &report::junit(finished).map_err(Trouble::input)?)?;
         }
+        if self.github || github::is_runner() {
+            print(&github::annotations(finished));
+        }
+        print(&self.next_steps(finished));
         Ok(())
     }
+
+    /// What to do now.
+    fn next_steps(&self, finished: &Sweep) -> String {
+        let failed = finished.failures().next();
+        let Some(failed) = failed.map(|failed| finished.smaller(&failed.name).unwrap_or(failed)) else {
+            return format!("next: open {}; assay check -h has more to check\n", self.html.display());
+        };
+        let page = self.html.display();
+        if failed.name.starts_with(replay::PREFIX) {
+            return format!("next: open {page}; {}\n", report::rerun(&failed.name));
+        }
+        format!(
+            "next: open {page}\n      the smallest failing case alone: assay check '{0}'\n      \
+             its op as a file that replays anywhere: assay check '{0}' --save-capsules failed/\n",
+            failed.name
+        )
+    }
+}
+
+/// Notes which code objects `backend` runs for the ops `stems`. Objects that were asked for and of which none would run are an error.
+fn note_device_code(
+    backend: &str,
+    settings: &Settings,
+    stems: &[Stem],
+    finished: &mut Sweep,
+) -> Result<(), Trouble> {
+    let objects = backends::device_code(backend, settings, stems)?;
+    if objects.is_empty() {
+        return Ok(());
+    }
+    if let Some(folder) = settings.objects.as_ref().map(|folder| folder.display().to_string())
+        && !objects.iter().any(|object| object.origin == folder)
+    {
+        let stems: Vec<_> = stems.iter().map(|stem| stem.name()).collect();
+        return Err(Trouble::Input(format!(
+            "ASSAY_HIP_OBJECTS: code objects in {folder}: none is of an op that would run ({})",
+            stems.join(", ")
+        )));
+    }
+    let code = |object| DeviceCode { backend: backend.into(), object };
+    finished.device_code.extend(objects.into_iter().map(code));
+    Ok(())
+}
+
+/// Cases that cannot reach a planted bug prove nothing about it.
+fn reachable(backend: &str, stems: &[Stem]) -> Result<(), Trouble> {
+    match backends::mutated(backend) {
+        Some(stem) if !stems.is_empty() && !stems.contains(&stem) => Err(Trouble::probe_not_reached(
+            backend,
+            &format!("its bug is in {stem}, of which no case would run"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The ops of cases.
+fn stems(names: &[String]) -> Vec<Stem> {
+    let stems: BTreeSet<Stem> = names.iter().filter_map(|name| Some(CaseName::parse(name).ok()?.0.stem)).collect();
+    stems.into_iter().collect()
 }
 
 /// The names of all backends, in the order of the first backend's, the same case on several of them side by side.

@@ -12,7 +12,7 @@ use forensics::diff::{self, Kind, stored};
 use forensics::provenance::ModelId;
 use kernels::DType;
 
-use super::model::{FileArgs, Loading, RailArgs};
+use super::model::{FileArgs, Loading, RailArgs, given_text, probe_reached};
 use super::progress::Progress;
 use super::{End, Trouble, print};
 
@@ -39,8 +39,12 @@ pub struct Diff {
     #[arg(short, long, value_name = "FILE", required_unless_present = "left_taps")]
     model: Option<PathBuf>,
     /// The text to continue.
-    #[arg(short, long, value_name = "TEXT", required_unless_present = "left_taps")]
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "file")]
     prompt: Option<String>,
+    /// A file with that text, - for standard input; a line break at its end does not count. Without -p and -f the text is read from
+    /// standard input.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
     /// Tokens to generate.
     #[arg(short, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     n: u32,
@@ -68,7 +72,7 @@ pub struct Diff {
     #[arg(long, value_name = "DIR")]
     capsules: Option<PathBuf>,
     /// A stored run, instead of the left backend.
-    #[arg(long, value_name = "FILE", requires = "right_taps", conflicts_with_all = ["model", "prompt"])]
+    #[arg(long, value_name = "FILE", requires = "right_taps", conflicts_with_all = ["model", "prompt", "file"])]
     left_taps: Option<PathBuf>,
     /// Another one, instead of the right backend.
     #[arg(long, value_name = "FILE", requires = "left_taps")]
@@ -110,13 +114,33 @@ impl Diff {
             write(path, report::diff::page(&diff))?;
             print(&format!("report: {}\n", path.display()));
         }
+        print(&self.next_steps(&diff));
         Ok(if diff.agrees() { End::Well } else { End::DoesNotConform })
     }
 
+    /// What to do now.
+    fn next_steps(&self, diff: &diff::Diff) -> String {
+        let Some(first) = diff.first() else {
+            return "next: a longer run (-n 64), another prompt, or --right with another backend\n".into();
+        };
+        match (&first.capsule, &self.model) {
+            (Some(capsule), _) => {
+                format!("next: assay replay {} --shrink runs the op alone\n", capsule.display())
+            }
+            (None, Some(_)) => {
+                "next: --capsules faults/ keeps the op as a file that replays anywhere; --collect \
+                                --html diff.html shows all ops\n"
+                    .into()
+            }
+            (None, None) => "next: --collect --html diff.html shows all tensors\n".into(),
+        }
+    }
+
     fn lockstep(&self) -> Result<diff::Diff, Trouble> {
-        let (Some(path), Some(prompt)) = (&self.model, &self.prompt) else {
+        let Some(path) = &self.model else {
             return Err(Trouble::Input("want -m and -p, or --left-taps and --right-taps".into()));
         };
+        let prompt = &given_text(self.prompt.as_deref(), self.file.as_deref())?;
         let rail = RailArgs { no_guard_rail: self.rail.no_guard_rail };
         let file = FileArgs { model: path.clone(), rail }.open()?;
         let prompt = file.prompt(prompt)?;
@@ -154,12 +178,16 @@ impl Diff {
             });
         loading.take().finish();
         progress.finish();
-        compared.map_err(|error| match error {
+        let compared = compared.map_err(|error| match error {
             DiffError::Open(error) => error.into(),
             DiffError::Run { side, source } => match Trouble::from(*source) {
                 Trouble::Input(what) => Trouble::Input(format!("{side}: {what}")),
                 Trouble::Device(what) => Trouble::Device(format!("{side}: {what}")),
             },
-        })
+        })?;
+        if compared.agrees() {
+            probe_reached(&[&self.left, &self.right], &settings)?;
+        }
+        Ok(compared)
     }
 }

@@ -12,7 +12,7 @@ use forensics::locate::outside::{Told, listen};
 use forensics::locate::{Culprit, Event, Fault, Located, Reported};
 use kernels::Backend;
 
-use super::model::ModelArgs;
+use super::model::{ModelArgs, given_text, probe_reached};
 use super::{End, Trouble, print};
 
 /// Tokens of a prompt that run together unless --chunk says otherwise.
@@ -33,8 +33,12 @@ pub struct Locate {
     #[command(flatten)]
     model: ModelArgs,
     /// The text to continue.
-    #[arg(short, long, value_name = "TEXT")]
-    prompt: String,
+    #[arg(short, long, value_name = "TEXT", conflicts_with = "file")]
+    prompt: Option<String>,
+    /// A file with that text, - for standard input; a line break at its end does not count. Without -p and -f the text is read from
+    /// standard input.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
     /// Tokens to generate.
     #[arg(short, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     n: u32,
@@ -63,8 +67,9 @@ enum Mode {
 
 impl Locate {
     pub fn run(self) -> Result<End, Trouble> {
+        let prompt = given_text(self.prompt.as_deref(), self.file.as_deref())?;
         if let Some(mode) = self.inside {
-            return self.go_inside(mode);
+            return self.go_inside(mode, &prompt);
         }
         // Input that cannot be read is found out here, with the exit code of its own.
         self.model.file.open()?;
@@ -73,8 +78,8 @@ impl Locate {
             // An op of an earlier run must not pass as this one's.
             let _ = std::fs::remove_file(path);
         }
-        let reported = self.child(Mode::Plain)?;
-        let told = self.child(Mode::Synced)?;
+        let reported = self.child(Mode::Plain, &prompt)?;
+        let told = self.child(Mode::Synced, &prompt)?;
         let located = Located {
             backend: self.model.backend.clone(),
             reported: reported.error(),
@@ -88,6 +93,10 @@ impl Locate {
         if let Some(path) = located.fault.as_ref().and_then(|fault| fault.capsule.as_ref()) {
             super::replay::cut(path)?;
         }
+        if located.ended_well() && told.probe_not_reached {
+            let why = "no op of the run reached its bug";
+            return Err(Trouble::probe_not_reached(&self.model.backend, why));
+        }
         print(&located.text());
         let write = |path: &Path, text: String| {
             output_file::write(path, text.as_bytes())
@@ -99,26 +108,44 @@ impl Locate {
         }
         if let Some(path) = &self.html {
             write(path, report::fault::page(&located))?;
+            print(&format!("report: {}\n", path.display()));
         }
+        print(&self.next_steps(&located));
         if located.fault.is_none()
             && let Some(path) = &self.capsule
         {
             let _ = std::fs::remove_file(path);
         }
-        Ok(if located.fault.is_none() && located.reported.is_none() {
-            End::Well
-        } else {
-            End::DoesNotConform
-        })
+        Ok(if located.ended_well() { End::Well } else { End::DoesNotConform })
+    }
+
+    /// What to do now.
+    fn next_steps(&self, located: &Located) -> String {
+        match &located.fault {
+            Some(Fault { capsule: Some(path), .. }) => format!(
+                "next: assay replay {0} --shrink makes it small; assay replay {0} --backend soft checks every access\n",
+                path.display()
+            ),
+            Some(_) => {
+                "next: --capsule fault.capsule keeps the op that faulted; assay replay runs it anywhere\n"
+                    .into()
+            }
+            None if located.reported.is_some() => {
+                "next: --backend soft-deferred shows a missing synchronisation every time\n".into()
+            }
+            None => {
+                "next: a longer run (-n 64), the prompt that failed, or assay diff for wrong values\n".into()
+            }
+        }
     }
 
     /// Runs this command again as the process inside.
-    fn child(&self, mode: Mode) -> Result<Told, Trouble> {
+    fn child(&self, mode: Mode, prompt: &str) -> Result<Told, Trouble> {
         let program =
             std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
         let mut command = Command::new(program);
         command.arg("locate").arg("-m").arg(&self.model.file.model);
-        command.arg(format!("--prompt={}", self.prompt)).arg("-n").arg(self.n.to_string());
+        command.arg(format!("--prompt={prompt}")).arg("-n").arg(self.n.to_string());
         command
             .arg("--backend")
             .arg(&self.model.backend)
@@ -136,10 +163,10 @@ impl Locate {
         listen(&mut command).map_err(|e| Trouble::Device(format!("the process inside: {e}")))
     }
 
-    fn go_inside(&self, mode: Mode) -> Result<End, Trouble> {
+    fn go_inside(&self, mode: Mode, prompt: &str) -> Result<End, Trouble> {
         let file = self.model.file.open()?;
         let id = self.model.id()?;
-        let prompt = file.prompt(&self.prompt)?;
+        let prompt = file.prompt(prompt)?;
         let run = self.model.to_run(&file, &prompt, self.n, CHUNK);
         let inside = Inside {
             run,
@@ -148,7 +175,11 @@ impl Locate {
             synced: mode == Mode::Synced,
             capsule: self.capsule.as_deref(),
         };
-        let ended = on_backend(&self.model.backend, &self.model.settings(), inside)?;
+        let settings = self.model.settings();
+        let ended = on_backend(&self.model.backend, &settings, inside)?;
+        if probe_reached(&[&self.model.backend], &settings).is_err() {
+            tell(&Event::ProbeNotReached);
+        }
         tell(&Event::End(ended.err().as_ref().map(Reported::of)));
         Ok(End::Well)
     }

@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use assay_cli::backends::on_backend;
 use conformance::registry::Job;
 use engine::kv_cache::KvCache;
 use engine::model::{Batch, Model, Step};
@@ -10,7 +9,7 @@ use engine::safetensors_file::SafetensorsFile;
 use engine::taps::NoTaps;
 use kernels::Backend;
 
-use super::model::{ModelArgs, ModelFile, parse_ids};
+use super::model::{ModelArgs, ModelFile, given_text, parse_ids};
 use super::{End, Trouble, print};
 
 /// Rows of logits that are held at a time.
@@ -37,12 +36,15 @@ pub struct Logits {
 }
 
 #[derive(clap::Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 struct Input {
-    /// The text.
+    /// The text; read from standard input without -p, -f and --tokens.
     #[arg(short, long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// Token ids, separated by commas.
+    /// A file with the text, - for standard input; a line break at its end does not count.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Token ids, separated by commas or blanks; - for standard input.
     #[arg(long, value_name = "IDS")]
     tokens: Option<String>,
 }
@@ -50,18 +52,15 @@ struct Input {
 impl Logits {
     pub fn run(self) -> Result<End, Trouble> {
         let file = self.model.file.open()?;
-        let ids = match (&self.input.prompt, &self.input.tokens) {
-            (Some(text), _) => file.prompt(text)?,
-            (None, tokens) => parse_ids(tokens.as_deref().unwrap_or_default())?,
+        let Input { prompt, file: text, tokens } = &self.input;
+        let ids = match tokens {
+            Some(tokens) => parse_ids(tokens)?,
+            None => file.prompt(&given_text(prompt.as_deref(), text.as_deref())?)?,
         };
         if ids.is_empty() {
             return Err(Trouble::Input("the prompt has no tokens".into()));
         }
-        on_backend(
-            &self.model.backend,
-            &self.model.settings(),
-            Write { args: &self, file: &file, ids: &ids },
-        )??;
+        self.model.run(Write { args: &self, file: &file, ids: &ids })?;
         print(&format!("{}: {} x {} logits\n", self.out.display(), ids.len(), file.config.vocab_size));
         Ok(End::Well)
     }

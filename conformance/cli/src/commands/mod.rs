@@ -1,15 +1,17 @@
 //! Commands of `assay`, one file each.
 //!
-//! Exit codes: 0 all conform, 1 a kernel does not, 2 bad usage or input, 3 the device is missing or lost.
+//! Exit codes: 0 all conform, 1 a kernel does not, 2 bad usage or input, 3 the device is missing or lost, 130 interrupted.
 
 mod bench;
 mod capsule;
 mod check;
 mod diff;
 mod env;
+mod github;
 mod gpu;
 mod guard;
 mod inspect;
+mod interrupt;
 mod list;
 mod locate;
 mod logits;
@@ -26,11 +28,13 @@ mod worker;
 mod zoo;
 
 use std::fmt;
+use std::io::{self, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use clap::{Parser, Subcommand};
 
-use assay_cli::backends::OpenError;
+use assay_cli::backends::{self, OpenError};
 
 /// Proves kernels for LLM inference: every op, on every backend of this machine, against an oracle that knows how wrong
 /// a correct implementation may be.
@@ -38,7 +42,8 @@ use assay_cli::backends::OpenError;
 #[command(
     name = "assay",
     version,
-    after_help = "Exit codes: 0 all conform, 1 a kernel does not, 2 bad usage or input, 3 the device is missing or lost."
+    after_help = "Exit codes: 0 all conform, 1 a kernel does not, 2 bad usage or input, 3 the device is missing or lost,\n\
+                  130 interrupted by Ctrl-C."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -75,6 +80,8 @@ pub enum End {
     Well,
     /// A kernel does not conform.
     DoesNotConform,
+    /// Early, because of Ctrl-C.
+    Interrupted,
 }
 
 /// Why a command did not come to its end.
@@ -91,6 +98,11 @@ impl Trouble {
     pub fn input(error: impl fmt::Display) -> Self {
         Trouble::Input(error.to_string())
     }
+
+    /// A planted bug that was never reached: the run says nothing about it.
+    pub fn probe_not_reached(backend: &str, why: &str) -> Self {
+        Trouble::Input(format!("PROBE_NOT_REACHED: {backend}: {why}"))
+    }
 }
 
 impl From<OpenError> for Trouble {
@@ -99,6 +111,8 @@ impl From<OpenError> for Trouble {
             OpenError::Unknown { .. }
             | OpenError::NoFence { .. }
             | OpenError::Plan(_)
+            | OpenError::Objects(_)
+            | OpenError::Object { .. }
             | OpenError::Log { .. } => Trouble::Input(error.to_string()),
             OpenError::Device { .. } | OpenError::NoGpu { .. } => Trouble::Device(error.to_string()),
         }
@@ -107,47 +121,107 @@ impl From<OpenError> for Trouble {
 
 /// Parses the command line and runs what it asks for.
 pub fn main() -> ExitCode {
-    // A usage error exits with code 2 inside `parse`.
-    let cli = Cli::parse();
-    for warning in env::warnings() {
-        eprintln!("warning: {warning}");
-    }
-    let ended = match cli.command {
-        Command::Run(command) => command.run(),
-        Command::Logits(command) => command.run(),
-        Command::Tokenize(command) => command.run(),
-        Command::Perplexity(command) => command.run(),
-        Command::Inspect(command) => command.run(),
-        Command::Bench(command) => command.run(),
-        Command::Check(command) => command.run(),
-        Command::Diff(command) => command.run(),
-        Command::Locate(command) => command.run(),
-        Command::Replay(command) => command.run(),
-        Command::Capsule(command) => command.run(),
-        Command::List(command) => command.run(),
-        Command::Support(command) => command.run(),
-        Command::Story(command) => command.run(),
-        Command::Scaffold(command) => command.run(),
-        Command::Zoo(command) => command.run(),
-        Command::Gpu(command) => command.run(),
-        Command::Worker(command) => command.run(),
+    let ended = match Cli::try_parse() {
+        Ok(cli) => cli.run(),
+        Err(error) => {
+            // Help and version go to standard output, and are what was asked for.
+            let shown = error.print();
+            match error.exit_code() {
+                0 => shown.map_or_else(|e| Err(stdout_trouble(&e)), |()| Ok(End::Well)),
+                _ => return ExitCode::from(2),
+            }
+        }
     };
-    match ended {
+    match ended.and_then(|end| finish_output().map(|()| end)) {
         Ok(End::Well) => ExitCode::SUCCESS,
         Ok(End::DoesNotConform) => ExitCode::from(1),
+        Ok(End::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
         Err(Trouble::Input(what)) => {
-            eprintln!("error: {what}");
+            say(&format!("error: {what}"));
             ExitCode::from(2)
         }
         Err(Trouble::Device(what)) => {
-            eprintln!("error: {what}");
+            say(&format!("error: {what}"));
             ExitCode::from(3)
         }
     }
 }
 
-/// Writes to standard output; a reader that has gone away is no error.
+impl Cli {
+    fn run(self) -> Result<End, Trouble> {
+        for warning in env::warnings() {
+            say(&format!("warning: {warning}"));
+        }
+        match self.command {
+            Command::Run(command) => command.run(),
+            Command::Logits(command) => command.run(),
+            Command::Tokenize(command) => command.run(),
+            Command::Perplexity(command) => command.run(),
+            Command::Inspect(command) => command.run(),
+            Command::Bench(command) => command.run(),
+            Command::Check(command) => command.run(),
+            Command::Diff(command) => command.run(),
+            Command::Locate(command) => command.run(),
+            Command::Replay(command) => command.run(),
+            Command::Capsule(command) => command.run(),
+            Command::List(command) => command.run(),
+            Command::Support(command) => command.run(),
+            Command::Story(command) => command.run(),
+            Command::Scaffold(command) => command.run(),
+            Command::Zoo(command) => command.run(),
+            Command::Gpu(command) => command.run(),
+            Command::Worker(command) => command.run(),
+        }
+    }
+}
+
+/// The first failure to write to standard output, other than a reader that has gone away.
+static OUTPUT_FAILURE: OnceLock<io::Error> = OnceLock::new();
+
+/// Writes to standard output. A reader that has gone away is no error; any other failure ends the program with code 2 when the
+/// command has ended.
 pub fn print(text: &str) {
-    use std::io::Write;
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    note_failure(io::stdout().write_all(text.as_bytes()));
+}
+
+fn note_failure(written: io::Result<()>) {
+    match written {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            // Only the first failure is reported.
+            let _ = OUTPUT_FAILURE.set(error);
+        }
+        Ok(()) | Err(_) => {}
+    }
+}
+
+/// Writes what is left in the buffer of standard output, and returns its first failure.
+fn finish_output() -> Result<(), Trouble> {
+    note_failure(io::stdout().flush());
+    OUTPUT_FAILURE.get().map_or(Ok(()), |error| Err(stdout_trouble(error)))
+}
+
+fn stdout_trouble(error: &io::Error) -> Trouble {
+    Trouble::Input(format!("standard output: {error}"))
+}
+
+/// Writes a line to standard error. Where nobody reads it, nothing is to be done.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+/// The text of `--help` about `--backend` where several may be given.
+pub fn backends_help() -> String {
+    format!("Backends, separated by commas: {}. All that this machine has unless given", backends::names())
+}
+
+/// The text of `--help` about `--backend` where one may be given.
+pub fn backend_help() -> String {
+    let known: Vec<_> = backends::KNOWN.iter().map(|k| format!("{} ({})", k.name, k.about)).collect();
+    format!("Backend: {}", known.join(", "))
+}
+
+/// A word about the words of a filter that are names of backends; empty where none is.
+pub fn backend_words(filter: &str) -> String {
+    let words = filter.split_whitespace().filter(|word| backends::KNOWN.iter().any(|k| k.name == *word));
+    words.map(|word| format!("; '{word}' is a backend: use --backend {word}")).collect()
 }

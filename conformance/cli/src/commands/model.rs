@@ -2,9 +2,11 @@
 
 #![expect(clippy::doc_markdown, reason = "doc comments of arguments are the text of --help")]
 
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use assay_cli::backends::Settings;
+use assay_cli::backends::{Settings, mutated, on_backend};
+use conformance::registry::Job;
 use engine::chat::ChatError;
 use engine::config::{ConfigError, ModelConfig};
 use engine::generate::GenerateError;
@@ -20,16 +22,14 @@ use forensics::run::Run;
 use kernels::{Backend, DType};
 
 use super::progress::Progress;
-use super::{Trouble, env};
+use super::{Trouble, env, say};
 
 /// The model and where it runs.
 #[derive(clap::Args)]
 pub struct ModelArgs {
     #[command(flatten)]
     pub file: FileArgs,
-    /// Backend: ref (f64), cpu (vectors and threads, 8-bit activations), cpu-exact (the same with exact activations), soft (HIP
-    /// kernels on the software device, every access checked), hip (an AMD GPU, in programs built with --features hip).
-    #[arg(long, default_value = "cpu", value_name = "NAME")]
+    #[arg(long, default_value = "cpu", value_name = "NAME", help = super::backend_help())]
     pub backend: String,
     /// Threads of the backend cpu; one per core for 0. The results are the same for every number.
     #[arg(short, long, default_value_t = 0, value_name = "N")]
@@ -44,28 +44,31 @@ pub struct ModelArgs {
     pub chunk: Option<u32>,
 }
 
+/// Heading of the arguments about HIP backends. It stands at each of them: a heading for all that follow would also stand above the
+/// arguments of the command.
+const HIP: &str = "HIP backends";
+
 /// How the HIP backends run.
 #[derive(clap::Args)]
-#[command(next_help_heading = "HIP backends")]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct HipArgs {
     /// GPU of the backend hip, by a part of its name or architecture.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, help_heading = HIP, value_name = "NAME")]
     pub gpu: Option<String>,
     /// Synchronises after every op: the first failing op is then the culprit, not the next checked call.
-    #[arg(long)]
+    #[arg(long, help_heading = HIP)]
     pub sync_per_op: bool,
     /// Logs every copy to the host, start and end (also GCORE_D2H_AUDIT=1).
-    #[arg(long)]
+    #[arg(long, help_heading = HIP)]
     pub d2h_audit: bool,
     /// File for that log; standard error without it (also GCORE_D2H_AUDIT_LOG).
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, help_heading = HIP, value_name = "FILE")]
     pub d2h_audit_log: Option<PathBuf>,
     /// Synchronises before and after each copy to the host and logs its extents (also GRETA_D2H_DEBUG=1).
-    #[arg(long)]
+    #[arg(long, help_heading = HIP)]
     pub d2h_debug: bool,
     /// Logs blocks before and after each copy to the host, and on an error (also GRETA_TRACE_MEMCPY=1).
-    #[arg(long)]
+    #[arg(long, help_heading = HIP)]
     pub trace_memcpy: bool,
 }
 
@@ -112,7 +115,7 @@ impl FileArgs {
         let config = ModelConfig::from_gguf(&gguf).map_err(|e| named(e.into()))?;
         let mismatches = guard_rail::enforce(&config, &gguf, self.rail.enabled()?);
         for mismatch in mismatches.map_err(|e| named(e.into()))? {
-            eprintln!("warning: {mismatch}");
+            say(&format!("warning: {mismatch}"));
         }
         let tokenizer = Tokenizer::from_metadata(gguf.metadata()).map_err(|e| named(e.into()))?;
         Ok(ModelFile { gguf, config, tokenizer })
@@ -139,6 +142,14 @@ impl ModelArgs {
         settings
     }
 
+    /// Does `job` on the backend.
+    pub fn run<T, J: Job<Answer = Result<T, Trouble>>>(&self, job: J) -> Result<T, Trouble> {
+        let settings = self.settings();
+        let answer = on_backend(&self.backend, &settings, job)??;
+        probe_reached(&[&self.backend], &settings)?;
+        Ok(answer)
+    }
+
     /// The model of `file` on `backend`, with an empty cache for one sequence of `slots` positions.
     pub fn load<B: Backend>(
         &self,
@@ -153,7 +164,7 @@ impl ModelArgs {
         let model = model?;
         let trained = file.config.context_length;
         if slots > trained {
-            eprintln!("warning: {slots} positions, the model was trained for {trained}");
+            say(&format!("warning: {slots} positions, the model was trained for {trained}"));
         }
         let cache = model.cache(KvConfig { dtype: self.kv, seqs: 1, slots })?;
         Ok((model, cache))
@@ -196,18 +207,49 @@ impl Loading {
     }
 }
 
-/// A text file without the line break at its end, which editors add.
+/// A text file without the line break at its end, which editors add. `-` is standard input.
 pub fn read_text(path: &Path) -> Result<String, Trouble> {
-    let read = std::fs::read_to_string(path);
-    let mut text = read.map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
+    let (name, read) = if path == Path::new("-") {
+        ("standard input".into(), std::io::read_to_string(std::io::stdin()))
+    } else {
+        (path.display().to_string(), std::fs::read_to_string(path))
+    };
+    let mut text = read.map_err(|e| Trouble::Input(format!("{name}: {e}")))?;
     if text.ends_with('\n') {
         text.pop();
     }
     Ok(text)
 }
 
-/// Token ids from a command line: numbers separated by commas or blanks.
+/// The text of `-p` or of the file of `-f`; without them that of standard input, unless somebody sits before it.
+pub fn given_text(prompt: Option<&str>, file: Option<&Path>) -> Result<String, Trouble> {
+    match (prompt, file) {
+        (Some(text), _) => return Ok(text.into()),
+        (None, Some(path)) => return read_text(path),
+        (None, None) if std::io::stdin().is_terminal() => {}
+        (None, None) => match read_text(Path::new("-"))? {
+            text if text.is_empty() => {}
+            text => return Ok(text),
+        },
+    }
+    Err(Trouble::Input(
+        "there is no text: give it with -p, in a file with -f, or through standard input".into(),
+    ))
+}
+
+/// A planted bug that was never reached is an error.
+pub fn probe_reached(backends: &[&str], settings: &Settings) -> Result<(), Trouble> {
+    match backends.iter().find(|name| mutated(name).is_some()) {
+        Some(mutant) if !settings.probe.was_reached() => {
+            Err(Trouble::probe_not_reached(mutant, "no op of this run reached its bug"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Token ids from a command line: numbers separated by commas or blanks. `-` is standard input.
 pub fn parse_ids(text: &str) -> Result<Vec<u32>, Trouble> {
+    let text = if text == "-" { &*read_text(Path::new("-"))? } else { text };
     let parts = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
     let id = |part: &str| part.parse().map_err(|_| Trouble::Input(format!("'{part}' is no token id")));
     parts.map(id).collect()

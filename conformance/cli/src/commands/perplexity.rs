@@ -3,12 +3,11 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use assay_cli::backends::on_backend;
 use conformance::registry::Job;
 use kernels::Backend;
 
 use super::logits::for_each_chunk;
-use super::model::{ModelArgs, ModelFile, read_text};
+use super::model::{ModelArgs, ModelFile, given_text};
 use super::progress::Progress;
 use super::{End, Trouble, print};
 
@@ -26,9 +25,9 @@ Example: assay perplexity -m model.gguf -f text.txt --backend cpu --kv f32")]
 pub struct Perplexity {
     #[command(flatten)]
     model: ModelArgs,
-    /// The text; a line break at its end does not count.
+    /// The text, - or nothing for standard input; a line break at its end does not count.
     #[arg(short, long, value_name = "FILE")]
-    file: PathBuf,
+    file: Option<PathBuf>,
     /// Tokens of a window; at most 512 and the model's context unless given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     ctx: Option<u32>,
@@ -40,15 +39,14 @@ pub struct Perplexity {
 impl Perplexity {
     pub fn run(self) -> Result<End, Trouble> {
         let file = self.model.file.open()?;
-        let ids = file.prompt(&read_text(&self.file)?)?;
+        let ids = file.prompt(&given_text(None, self.file.as_deref())?)?;
         if ids.len() < 2 {
-            let what = format!("{}: {} tokens, want at least 2", self.file.display(), ids.len());
-            return Err(Trouble::Input(what));
+            return Err(Trouble::Input(format!("the text has {} tokens, want at least 2", ids.len())));
         }
         let window = self.ctx.map_or(file.config.context_length.min(512), |ctx| ctx as usize).max(2);
         let begin = Instant::now();
         let job = Measure { args: &self, file: &file, ids: &ids, window };
-        let losses = on_backend(&self.model.backend, &self.model.settings(), job)??;
+        let losses = self.model.run(job)?;
         let seconds = begin.elapsed().as_secs_f64();
 
         let count = losses.len() as f64;

@@ -75,7 +75,7 @@ impl Progress {
         match &self.bar {
             Some(bar) => bar.set_position(done),
             None if self.said.elapsed() >= EVERY => {
-                eprintln!("{}", self.unit.line(&self.what, self.done, self.all));
+                super::say(&self.unit.line(&self.what, self.done, self.all));
                 self.said = Instant::now();
             }
             None => {}

@@ -4,7 +4,6 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use assay_cli::backends::on_backend;
 use conformance::registry::Job;
 use engine::chat::{ChatTemplate, Message};
 use engine::generate::{GenerateOptions, Generation, generate};
@@ -16,8 +15,8 @@ use engine::tokenizer::EncodeOptions;
 use kernels::{Backend, Identity};
 use serde_json::json;
 
-use super::model::{ModelArgs, ModelFile, read_text};
-use super::{End, Trouble, print};
+use super::model::{ModelArgs, ModelFile, given_text};
+use super::{End, Trouble, interrupt, note_failure, print, say};
 
 /// Tokens of a prompt that run together.
 const CHUNK: usize = 512;
@@ -39,11 +38,14 @@ Examples:
   assay run -m model.gguf --chat -p 'Why is the sky blue?' --temp 0.7 --top-p 0.9 --seed 1
   assay run -m model.gguf --chat                              a conversation, one line per turn
   assay run -m model.gguf -f prompt.txt --backend ref --kv f32 --json out.json
+  git log -1 | assay run -m model.gguf                        a prompt through a pipe
   assay run -m model.gguf -p Hi -n 1 --tap q_rope,x_out@0-3,logits --tap-out taps.safetensors
 
 Trace points, in the order in which a layer runs: embed_out; x_in, attn_norm, q, k, v, q_norm, k_norm, q_rope, k_rope,
 kv_write, attn_out, wo_out, x_after_attn, ffn_norm, gate, up, act, mlp_out, x_out; final_norm, logits. POINT@3 is layer 3
-alone, POINT@0-5 some layers, all@3 all points of a layer, all everything.")]
+alone, POINT@0-5 some layers, all@3 all points of a layer, all everything.
+
+Ctrl-C ends the answer: what there is of it is shown with its times, and the exit code is 130; a conversation goes on.")]
 pub struct Run {
     #[command(flatten)]
     model: ModelArgs,
@@ -52,7 +54,7 @@ pub struct Run {
     /// The text of the system turn of a conversation.
     #[arg(long, value_name = "TEXT", requires = "chat")]
     system: Option<String>,
-    /// Tokens to generate at most; 128 unless given.
+    /// Tokens to generate at most; 128 unless given. The context ends the answer earlier.
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     n: Option<u32>,
     /// Positions of the KV cache; as many as prompt and answer need unless given.
@@ -78,12 +80,11 @@ pub struct Run {
 }
 
 #[derive(clap::Args)]
-#[group(required = true, multiple = true)]
 struct Input {
-    /// The text to continue; with --chat, what the user says.
+    /// The text to continue; with --chat, what the user says. Without -p and -f it is read from standard input.
     #[arg(short, long, value_name = "TEXT", conflicts_with = "file")]
     prompt: Option<String>,
-    /// A file with that text; a line break at its end does not count.
+    /// A file with that text, - for standard input; a line break at its end does not count.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Uses the model's chat template. Without a text, turns are read from standard input.
@@ -91,29 +92,36 @@ struct Input {
     chat: bool,
 }
 
+impl Input {
+    /// Whether there is one text, and no conversation.
+    const fn is_single(&self) -> bool {
+        !self.chat || self.prompt.is_some() || self.file.is_some()
+    }
+}
+
 /// How tokens are chosen.
 #[derive(clap::Args)]
 struct Sampling {
     /// Temperature; 0 takes the most probable token.
-    #[arg(long, default_value_t = 0.0, value_name = "T")]
+    #[arg(long, help_heading = "Sampling", default_value_t = 0.0, value_name = "T")]
     temp: f32,
     /// Chooses among the K most probable tokens; 0 means all.
-    #[arg(long, default_value_t = 0, value_name = "K")]
+    #[arg(long, help_heading = "Sampling", default_value_t = 0, value_name = "K")]
     top_k: usize,
     /// Chooses among the fewest tokens that have this much probability together.
-    #[arg(long, default_value_t = 1.0, value_name = "P")]
+    #[arg(long, help_heading = "Sampling", default_value_t = 1.0, value_name = "P")]
     top_p: f32,
     /// Drops tokens less probable than this share of the best one.
-    #[arg(long, default_value_t = 0.0, value_name = "P")]
+    #[arg(long, help_heading = "Sampling", default_value_t = 0.0, value_name = "P")]
     min_p: f32,
     /// Makes recent tokens less probable; 1 does not.
-    #[arg(long, default_value_t = 1.0, value_name = "X")]
+    #[arg(long, help_heading = "Sampling", default_value_t = 1.0, value_name = "X")]
     repeat_penalty: f32,
     /// How many tokens count as recent.
-    #[arg(long, default_value_t = 64, value_name = "N")]
+    #[arg(long, help_heading = "Sampling", default_value_t = 64, value_name = "N")]
     repeat_last_n: usize,
     /// Decides every draw.
-    #[arg(long, default_value_t = 0, value_name = "S")]
+    #[arg(long, help_heading = "Sampling", default_value_t = 0, value_name = "S")]
     seed: u64,
 }
 
@@ -140,28 +148,32 @@ impl Run {
             return Err(Trouble::Input(format!("--dump-kv: layer {layer}, the model has {layers}")));
         }
         let text = match (&self.input.prompt, &self.input.file) {
-            (Some(text), _) => Some(text.clone()),
-            (None, Some(path)) => Some(read_text(path)?),
-            (None, None) => None,
+            (None, None) if self.input.chat => None,
+            (prompt, file) => Some(given_text(prompt.as_deref(), file.as_deref())?),
         };
         let template =
             self.input.chat.then(|| ChatTemplate::from_metadata(file.gguf.metadata(), &file.tokenizer));
         let job = Talk { args: &self, file: &file, template: template.transpose()?, sampler, text };
-        on_backend(&self.model.backend, &self.model.settings(), job)??;
-        Ok(End::Well)
+        self.model.run(job)
     }
 
     /// How many tokens to generate after `prompt` tokens in `slots` positions. The last one needs no position.
     fn length(&self, prompt: usize, slots: usize) -> Result<usize, Trouble> {
         let room = (slots + 1).saturating_sub(prompt);
+        if room == 0 {
+            return Err(Trouble::Input(format!(
+                "context overflow: {prompt} tokens of prompt, there are {slots} positions; raise --ctx or shorten the prompt"
+            )));
+        }
         match self.n.map(|n| n as usize) {
-            Some(n) if n > room => Err(Trouble::Input(format!(
-                "context overflow: {prompt} tokens of prompt and {n} to generate need {} positions, there are {slots}; \
-                 raise --ctx or lower -n",
-                prompt + n - 1
-            ))),
+            Some(n) if n > room => {
+                say(&format!(
+                    "note: the context has {slots} positions and ends the answer after {room} of {n} tokens; --ctx sets it"
+                ));
+                Ok(room)
+            }
             Some(n) => Ok(n),
-            None => Ok(LENGTH.min(room.max(1))),
+            None => Ok(LENGTH.min(room)),
         }
     }
 }
@@ -176,9 +188,9 @@ struct Talk<'a> {
 }
 
 impl Job for Talk<'_> {
-    type Answer = Result<(), Trouble>;
+    type Answer = Result<End, Trouble>;
 
-    fn run<B: Backend + 'static>(mut self, backend: B) -> Result<(), Trouble> {
+    fn run<B: Backend + 'static>(mut self, backend: B) -> Result<End, Trouble> {
         let identity = backend.identity();
         let mut taps = match (&self.args.tap_out, &self.args.tap) {
             (Some(path), selection) => Some(TapFile::create(path, selection.clone().unwrap_or_default())?),
@@ -207,8 +219,10 @@ impl Job for Talk<'_> {
             output_file::write(path, report.as_bytes())
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
         }
-        print("STATUS=OK\n");
-        Ok(())
+        // In a conversation an interrupt ends a turn, and the end of the input ends the command.
+        let interrupted = self.args.input.is_single() && last.is_some_and(|answer| answer.interrupted);
+        print(if interrupted { "STATUS=INTERRUPTED\n" } else { "STATUS=OK\n" });
+        Ok(if interrupted { End::Interrupted } else { End::Well })
     }
 }
 
@@ -217,6 +231,8 @@ struct Answer {
     prompt: Vec<u32>,
     text: String,
     generation: Generation,
+    /// Ctrl-C ended it.
+    interrupted: bool,
 }
 
 impl Talk<'_> {
@@ -286,10 +302,11 @@ impl Talk<'_> {
         let mut stream = tokenizer.stream(false);
         let mut text = String::new();
         let mut undecodable = None;
+        let watch = interrupt::watch();
         let on_token = |id| match stream.push(id) {
             Ok(piece) => {
                 text += &piece;
-                emit(&piece)
+                if watch.interrupted() { ControlFlow::Break(()) } else { emit(&piece) }
             }
             Err(error) => {
                 undecodable = Some(error);
@@ -303,7 +320,7 @@ impl Talk<'_> {
         let rest = stream.finish();
         text += &rest;
         print(&format!("{rest}\n\n{}", figures(&generation)));
-        Ok(Answer { prompt, text, generation })
+        Ok(Answer { prompt, text, generation, interrupted: watch.interrupted() })
     }
 
     /// Adds the KV caches asked for and puts the file in its place.
@@ -330,7 +347,7 @@ impl Talk<'_> {
     }
 
     fn report(&self, answer: &Answer, identity: &Identity) -> serde_json::Value {
-        let Answer { prompt, text, generation: g } = answer;
+        let Answer { prompt, text, generation: g, .. } = answer;
         json!({
             "model": self.args.model.file.model.display().to_string(),
             "backend": identity.name,
@@ -365,11 +382,14 @@ fn figures(g: &Generation) -> String {
     )
 }
 
-/// Shows a piece of text at once; breaks where the reader has gone away.
+/// Shows a piece of text at once; breaks where it cannot be written.
 fn emit(text: &str) -> ControlFlow<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => ControlFlow::Continue(()),
-        Err(_) => ControlFlow::Break(()),
+        Err(error) => {
+            note_failure(Err(error));
+            ControlFlow::Break(())
+        }
     }
 }

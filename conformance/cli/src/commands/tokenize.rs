@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use engine::gguf::Gguf;
 use engine::tokenizer::{EncodeOptions, Tokenizer};
 
-use super::model::{parse_ids, read_text};
+use super::model::{given_text, parse_ids};
 use super::{End, Trouble, print};
 
 /// Shows the tokens of a text, or the text of tokens.
@@ -36,15 +36,15 @@ pub struct Tokenize {
 }
 
 #[derive(clap::Args)]
-#[group(required = true, multiple = false)]
+#[group(multiple = false)]
 struct Input {
-    /// The text.
+    /// The text; read from standard input without -p, -f and --tokens.
     #[arg(short, long, value_name = "TEXT")]
     prompt: Option<String>,
-    /// A file with the text; a line break at its end does not count.
+    /// A file with the text, - for standard input; a line break at its end does not count.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// Ids to decode, separated by commas.
+    /// Ids to decode, separated by commas or blanks; - for standard input.
     #[arg(long, value_name = "IDS")]
     tokens: Option<String>,
 }
@@ -55,10 +55,10 @@ impl Tokenize {
         let tokenizer = Tokenizer::from_metadata(gguf.metadata())
             .map_err(|error| Trouble::Input(format!("{}: {error}", self.model.display())))?;
         let options = EncodeOptions { add_special: !self.no_special, parse_special: !self.literal };
-        let ids = match (&self.input.prompt, &self.input.file, &self.input.tokens) {
-            (Some(text), ..) => tokenizer.encode(text, options)?,
-            (_, Some(path), _) => tokenizer.encode(&read_text(path)?, options)?,
-            (.., tokens) => parse_ids(tokens.as_deref().unwrap_or_default())?,
+        let Input { prompt, file, tokens } = &self.input;
+        let ids = match tokens {
+            Some(tokens) => parse_ids(tokens)?,
+            None => tokenizer.encode(&given_text(prompt.as_deref(), file.as_deref())?, options)?,
         };
         if self.pieces {
             for &id in &ids {

@@ -65,7 +65,7 @@ impl Zoo {
                 timeout: mutant.timeout,
                 record: None,
             };
-            let fate = matrix::expose(mutant, |names| sweep(names, jobs, &recipe, |_| {}));
+            let fate = matrix::expose(mutant, |names| sweep(names, jobs, &recipe, || false, |_| {}));
             fates.push(fate.map_err(|e| Trouble::Device(format!("worker process: {e}")))?);
             progress.step();
         }

@@ -83,7 +83,7 @@ pub fn survey(
     name: &str,
     mut each: impl FnMut(usize, usize),
 ) -> Result<Quality, QualityError> {
-    let mut kernels = resources(&options.objects)?;
+    let mut kernels = resources(&options.objects.clone().over(backend_hip::objects::Objects::own()))?;
     kernels.retain(|kernel| kernel.kernel.contains(name));
     let backend = HipBackend::software(softhip::control::Options::default(), options)?;
     let mut cases = cases();

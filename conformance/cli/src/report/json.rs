@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Sweep, rerun};
+use super::{DeviceCode, Sweep, rerun};
 use conformance::outcome::Outcome;
 
 /// The sweep as one JSON value: totals, backends, and every case with its verdict, worst element, share of the budget and time.
@@ -35,6 +35,10 @@ pub fn json(sweep: &Sweep) -> Value {
         "backends": backends.collect::<Vec<_>>(),
         "seed": sweep.seed,
         "seconds": sweep.seconds,
+        "interrupted": sweep.interrupted,
+        "left_out": sweep.left_out,
+        "not_run": sweep.not_run,
+        "device_code": sweep.device_code.iter().map(DeviceCode::json).collect::<Vec<_>>(),
         "cases": cases.collect::<Vec<_>>(),
     })
 }

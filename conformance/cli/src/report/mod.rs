@@ -1,5 +1,6 @@
 //! What became of a sweep: counted, as a table, as JSON, as `JUnit` XML, as a page.
 
+mod device_code;
 pub mod diff;
 pub mod fault;
 pub mod html;
@@ -14,6 +15,7 @@ use conformance::outcome::{CaseResult, Outcome, Totals};
 use forensics::replay::PREFIX;
 use kernels::{DType, Identity, Stem};
 
+pub use device_code::{DeviceCode, device_code};
 pub use json::json;
 pub use junit::junit;
 pub use table::table;
@@ -29,8 +31,8 @@ pub struct Group {
     pub micros: u64,
 }
 
-/// A finished sweep.
-#[derive(Clone, Debug)]
+/// A sweep, finished or not.
+#[derive(Clone, Debug, Default)]
 pub struct Sweep {
     /// The backends, with the devices they ran on.
     pub backends: Vec<Identity>,
@@ -44,6 +46,12 @@ pub struct Sweep {
     pub left_out: usize,
     /// Time of the whole sweep, in seconds.
     pub seconds: f64,
+    /// What was to run and did not, a sentence each: backends that cannot be had, cases after an interrupt.
+    pub not_run: Vec<String>,
+    /// Whether it was stopped before its end.
+    pub interrupted: bool,
+    /// The device code that ran, by backend.
+    pub device_code: Vec<DeviceCode>,
 }
 
 impl Sweep {

@@ -87,6 +87,8 @@ pub enum Event {
         /// How the op was launched, where the backend can tell.
         launch: Option<String>,
     },
+    /// The bug that was planted in the backend was not reached.
+    ProbeNotReached,
     /// The run has ended: well, or with the engine's error.
     End(Option<Reported>),
 }
@@ -162,6 +164,11 @@ pub struct Located {
 }
 
 impl Located {
+    /// Whether both runs ended without an error.
+    pub const fn ended_well(&self) -> bool {
+        self.fault.is_none() && self.reported.is_none()
+    }
+
     /// Whom the engine blames, where that is not the op at fault.
     pub fn blames_another(&self, call: &Call) -> Option<&'static str> {
         match &self.reported.as_ref()?.messenger {

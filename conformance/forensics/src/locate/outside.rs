@@ -18,6 +18,8 @@ pub struct Told {
     pub died: String,
     /// Ops started.
     pub ops: usize,
+    /// A bug was planted and not reached.
+    pub probe_not_reached: bool,
 }
 
 impl Told {
@@ -59,6 +61,7 @@ pub fn listen(command: &mut Command) -> io::Result<Told> {
                     call.launch = launch;
                 }
             }
+            Event::ProbeNotReached => told.probe_not_reached = true,
             Event::End(end) => told.end = Some(end),
         }
     }

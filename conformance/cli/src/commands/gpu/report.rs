@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{parse, read};
 use crate::commands::progress::Progress;
-use crate::commands::{End, Trouble, print};
+use crate::commands::{End, Trouble, print, say};
 
 /// Says what kernels cost on CDNA3: registers, LDS, scratch and occupancy from the code objects; bytes moved against the fewest
 /// that the op allows, cache lines per access and bank conflicts from runs on the software device at the sizes of SmolLM2 and of a
@@ -71,7 +71,7 @@ impl Report {
             worse.retain(|worse| !matches!(worse, Worse::Gone(_)));
         }
         for worse in &worse {
-            eprintln!("worse: {worse}");
+            say(&format!("worse: {worse}"));
         }
         Ok(if worse.is_empty() { End::Well } else { End::DoesNotConform })
     }
@@ -85,7 +85,7 @@ fn of_object(path: &Path, name: &str) -> Result<Quality, Trouble> {
 
 fn of_program(name: &str) -> Result<Quality, Trouble> {
     let mut progress = None;
-    let options = Settings::from_env().hip();
+    let options = Settings::from_env().hip()?;
     let found = quality::survey(options, name, |_, all| {
         progress.get_or_insert_with(|| Progress::new("ops on the software device", all)).step();
     });
