@@ -3,9 +3,12 @@
 //! Exit codes: 0 all conform, 1 a kernel does not, 2 bad usage or input, 3 the device is missing or lost, 130 interrupted.
 
 mod bench;
+mod build_info;
 mod capsule;
 mod check;
+mod completions;
 mod diff;
+mod doctor;
 mod env;
 mod github;
 mod gpu;
@@ -15,12 +18,14 @@ mod interrupt;
 mod list;
 mod locate;
 mod logits;
+mod man;
 mod model;
 mod perplexity;
 mod progress;
 mod replay;
 mod run;
 mod scaffold;
+mod schema;
 mod story;
 mod support;
 mod tokenize;
@@ -42,6 +47,7 @@ use assay_cli::backends::{self, OpenError};
 #[command(
     name = "assay",
     version,
+    long_version = build_info::long(),
     after_help = "Exit codes: 0 all conform, 1 a kernel does not, 2 bad usage or input, 3 the device is missing or lost,\n\
                   130 interrupted by Ctrl-C."
 )]
@@ -69,6 +75,10 @@ enum Command {
     Scaffold(scaffold::Scaffold),
     Zoo(zoo::Zoo),
     Gpu(gpu::Gpu),
+    Doctor(doctor::Doctor),
+    Schema(schema::Schema),
+    Completions(completions::Completions),
+    Man(man::Man),
     #[command(hide = true)]
     Worker(worker::Worker),
 }
@@ -170,6 +180,10 @@ impl Cli {
             Command::Scaffold(command) => command.run(),
             Command::Zoo(command) => command.run(),
             Command::Gpu(command) => command.run(),
+            Command::Doctor(command) => command.run(),
+            Command::Schema(command) => command.run(),
+            Command::Completions(command) => command.run(),
+            Command::Man(command) => command.run(),
             Command::Worker(command) => command.run(),
         }
     }
