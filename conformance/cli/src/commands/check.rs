@@ -259,9 +259,8 @@ impl Check {
         let planned = names.len() + self.cases * backends.len();
         let mut progress = Progress::new(&what, planned);
         let recipe = self.recipe(None)?;
-        let results =
-            sweep::sweep(&names, self.jobs(), &recipe, || watch.interrupted(), |_| progress.step())
-                .map_err(worker_trouble)?;
+        let results = sweep::sweep(&names, self.jobs(), &recipe, || watch.interrupted(), |_| progress.step())
+            .map_err(worker_trouble)?;
         let mut parts: HashMap<String, Vec<CaseResult>> = HashMap::new();
         for result in results {
             let backend = result.name.split('/').nth(1).unwrap_or_default().to_owned();
@@ -332,9 +331,8 @@ impl Check {
             files.iter().map(|path| format!("{}{}", replay::PREFIX, path.display())).collect();
         let mut progress = Progress::new(&format!("replaying on {backend}"), names.len());
         let recipe = self.recipe(Some(backend))?;
-        let results =
-            sweep::sweep(&names, self.jobs(), &recipe, || watch.interrupted(), |_| progress.step())
-                .map_err(worker_trouble)?;
+        let results = sweep::sweep(&names, self.jobs(), &recipe, || watch.interrupted(), |_| progress.step())
+            .map_err(worker_trouble)?;
         progress.finish();
         if watch.interrupted() {
             let (ran, all) = (results.len(), names.len());
@@ -474,7 +472,8 @@ fn reachable(backend: &str, stems: &[Stem]) -> Result<(), Trouble> {
 
 /// The ops of cases.
 fn stems(names: &[String]) -> Vec<Stem> {
-    let stems: BTreeSet<Stem> = names.iter().filter_map(|name| Some(CaseName::parse(name).ok()?.0.stem)).collect();
+    let stems: BTreeSet<Stem> =
+        names.iter().filter_map(|name| Some(CaseName::parse(name).ok()?.0.stem)).collect();
     stems.into_iter().collect()
 }
 
