@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use assay_cli::backends::{self, KNOWN, OpenError};
-use assay_cli::report::{self, Sweep};
+use assay_cli::report::{self, Provenance, Sweep, Tested};
 use assay_cli::sweep;
 use assay_cli::worker::{Recipe, Worker};
 use conformance::expectations::Expectations;
@@ -104,22 +104,24 @@ impl Check {
             writable(path)?;
         }
         let mut finished = Sweep {
-            backends: Vec::new(),
+            provenance: Provenance::here(),
+            filter: self.filter.clone(),
             seed: self.seed,
-            results: Vec::new(),
-            shrunk: Vec::new(),
-            left_out: 0,
-            seconds: 0.0,
+            ..Sweep::default()
         };
+        if self.shard != Shard::WHOLE {
+            finished.left_out.push(format!("shard {} of the cases", self.shard));
+        }
         let mut open = Vec::new();
         for name in self.backends() {
             match backends::open(&name, self.guard) {
                 // Without a GPU its backend is left out, unless it was asked for.
                 Err(OpenError::NoGpu { why }) if !self.asked_for(&name) => {
                     eprintln!("{name} is left out: {why}");
+                    finished.left_out.push(format!("{name} is left out: {why}"));
                 }
                 opened => {
-                    finished.backends.push(opened?.identity());
+                    finished.backends.push(Tested { name: name.clone(), identity: opened?.identity() });
                     open.push(name);
                 }
             }
@@ -200,13 +202,17 @@ impl Check {
     ) -> Result<(), Trouble> {
         let kept = regressions::read(&self.regressions)
             .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions.display())))?;
-        let mut of_backends = Vec::new();
+        let (mut of_backends, mut not_in_slice) = (Vec::new(), 0);
         for backend in backends {
             let (names, left_out) = self.names(backend, &kept)?;
-            finished.left_out += left_out;
+            not_in_slice += left_out;
             of_backends.push(names);
         }
         let names = side_by_side(&of_backends);
+        if not_in_slice > 0 {
+            let (ran, all) = (names.len(), names.len() + not_in_slice);
+            finished.left_out.push(format!("a slice of the suite, {ran} of {all} cases; --full runs all"));
+        }
         let what = format!("checking {}", backends.join(", "));
         let mut progress = Progress::new(&what, names.len() + self.cases * backends.len());
         let recipe = self.recipe(None)?;
@@ -322,13 +328,6 @@ impl Check {
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
         };
         write(&self.html, &report::html::html(finished))?;
-        if finished.left_out > 0 {
-            let ran = finished.results.len();
-            print(&format!(
-                "a slice of the suite: {ran} of {} cases; --full runs all\n",
-                ran + finished.left_out
-            ));
-        }
         print(&format!("report: {}\n", self.html.display()));
         if let Some(path) = &self.json {
             write(path, &format!("{:#}\n", report::json(finished)))?;
