@@ -74,13 +74,20 @@ fn a_broken_op_is_shown_shrunk_kept_and_run_first_next_time() {
     let output = run();
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    for part in
-        ["FAILED rms_norm/", "want", "bound", "rerun: cargo run --release -- check 'rms_norm/", "shrunk: "]
-    {
+    for part in [
+        "FAILED ",
+        "want",
+        "bound",
+        "rerun: cargo run --release -- check 'rms_norm/",
+        "smallest, shrunk: rms_norm/",
+    ] {
         assert!(said.contains(part), "'{part}' in:\n{said}");
     }
     let page = std::fs::read_to_string(folder.path().join("assay-report.html")).unwrap();
-    assert!(page.find("class=\"failure\"").unwrap() < page.find("<table>").unwrap());
+    assert!(page.find("class=\"matrix\"").unwrap() < page.find("class=\"failure\"").unwrap());
+    for outside in ["<script", "http://", "https://", "src="] {
+        assert!(!page.contains(outside), "{outside}");
+    }
 
     let kept = std::fs::read_to_string(folder.path().join("assay-regressions.txt")).unwrap();
     let small = kept.lines().find(|line| line.starts_with("rms_norm/")).unwrap();

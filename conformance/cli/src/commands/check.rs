@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use assay_cli::backends::{self, KNOWN, OpenError, Settings};
-use assay_cli::report::{self, DeviceCode, Sweep};
+use assay_cli::report::{self, DeviceCode, Provenance, Sweep, Tested};
 use assay_cli::sweep;
 use assay_cli::worker::{Recipe, Worker};
 use conformance::expectations::Expectations;
@@ -113,17 +113,25 @@ impl Check {
         }
         self.check_regressions()?;
         let settings = Settings::from_env();
-        let mut finished = Sweep { seed: self.seed, ..Sweep::default() };
+        let mut finished = Sweep {
+            provenance: Provenance::here(),
+            filter: self.filter.clone(),
+            seed: self.seed,
+            ..Sweep::default()
+        };
+        if self.shard != Shard::WHOLE {
+            finished.not_run.push(format!("shard {} of the cases", self.shard));
+        }
         let mut open = Vec::new();
         for name in self.backends() {
             match backends::open(&name, self.guard) {
                 // Without a GPU its backend is left out, unless it was asked for.
                 Err(OpenError::NoGpu { why }) if !self.asked_for(&name) => {
                     say(&format!("{name} is left out: {why}"));
-                    finished.not_run.push(format!("{name}: {why}"));
+                    finished.not_run.push(format!("{name} is left out: {why}"));
                 }
                 opened => {
-                    finished.backends.push(opened?.identity());
+                    finished.backends.push(Tested { name: name.clone(), identity: opened?.identity() });
                     open.push(name);
                 }
             }
@@ -255,6 +263,10 @@ impl Check {
             of_backends.push(names);
         }
         let names = side_by_side(&of_backends);
+        if finished.left_out > 0 {
+            let (ran, all) = (names.len(), names.len() + finished.left_out);
+            finished.not_run.push(format!("a slice of the suite, {ran} of {all} cases; --full runs all"));
+        }
         let what = format!("checking {}", backends.join(", "));
         let planned = names.len() + self.cases * backends.len();
         let mut progress = Progress::new(&what, planned);
@@ -395,13 +407,6 @@ impl Check {
                 .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
         };
         write(&self.html, &report::html::html(finished))?;
-        if finished.left_out > 0 {
-            let ran = finished.results.len();
-            print(&format!(
-                "a slice of the suite: {ran} of {} cases; --full runs all\n",
-                ran + finished.left_out
-            ));
-        }
         print(&format!("report: {}\n", self.html.display()));
         if let Some(path) = &self.json {
             write(path, &format!("{:#}\n", report::json(finished)))?;

@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 use super::{DeviceCode, Sweep, rerun};
 use conformance::outcome::Outcome;
 
-/// The sweep as one JSON value: totals, backends, and every case with its verdict, worst element, share of the budget and time.
+/// The sweep as one JSON value: when and where, totals, backends, and every case with its verdict, worst element, share of the budget and time.
 pub fn json(sweep: &Sweep) -> Value {
-    let backends = sweep.backends.iter().map(
-        |b| json!({ "name": b.name, "device": b.device, "place": format!("{:?}", b.kind).to_lowercase() }),
-    );
+    let backends = sweep.backends.iter().map(|tested| {
+        let place = format!("{:?}", tested.identity.kind).to_lowercase();
+        json!({ "name": tested.name, "device": tested.identity.device, "place": place })
+    });
     let cases = sweep.results.iter().map(|result| {
         let outcome = serde_json::to_value(&result.outcome).unwrap_or(Value::Null);
         let worst = serde_json::to_value(&result.worst).unwrap_or(Value::Null);
@@ -31,6 +32,9 @@ pub fn json(sweep: &Sweep) -> Value {
     });
     json!({
         "assay": env!("CARGO_PKG_VERSION"),
+        "date": sweep.provenance.date,
+        "machine": sweep.provenance.machine,
+        "filter": sweep.filter,
         "totals": sweep.totals(),
         "backends": backends.collect::<Vec<_>>(),
         "seed": sweep.seed,

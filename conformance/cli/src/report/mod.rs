@@ -1,11 +1,14 @@
 //! What became of a sweep: counted, as a table, as JSON, as `JUnit` XML, as a page.
 
+mod budget;
 mod device_code;
 pub mod diff;
+mod failure_group;
 pub mod fault;
 pub mod html;
 mod json;
 mod junit;
+mod provenance;
 mod table;
 
 use std::collections::BTreeMap;
@@ -13,40 +16,90 @@ use std::collections::BTreeMap;
 use conformance::name::CaseName;
 use conformance::outcome::{CaseResult, Outcome, Totals};
 use forensics::replay::PREFIX;
-use kernels::{DType, Identity, Stem};
+use kernels::{DType, DeviceKind, Identity, Stem};
 
+pub use budget::Budget;
 pub use device_code::{DeviceCode, device_code};
+pub use failure_group::{FailureGroup, failure_groups};
 pub use json::json;
 pub use junit::junit;
+pub use provenance::Provenance;
 pub use table::table;
 
 /// A group of cases: one op on one backend in one format.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Group {
+pub struct Group<'s> {
     /// What became of its cases.
     pub totals: Totals,
-    /// Largest share of the error budget that a case used.
-    pub share: f64,
+    /// How much of the error budget they used.
+    pub budget: Budget,
+    /// The case that used most of it.
+    pub worst: Option<&'s CaseResult>,
+    /// Cases by kind.
+    pub kinds: BTreeMap<&'s str, usize>,
     /// Time of all its cases, in microseconds.
     pub micros: u64,
+}
+
+impl<'s> Group<'s> {
+    fn count(&mut self, result: &'s CaseResult) {
+        self.totals.count(&result.outcome);
+        self.micros += result.micros;
+        let fields = result.name.splitn(4, '/').nth(3).unwrap_or_default();
+        *self.kinds.entry(fields.split(',').next().unwrap_or_default()).or_default() += 1;
+        let Some(worst) = &result.worst else { return };
+        let budget = Budget::of(worst);
+        if self.worst.is_none() || budget > self.budget {
+            (self.budget, self.worst) = (budget, Some(result));
+        }
+    }
+}
+
+/// A backend of a sweep.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Tested {
+    /// Its name on the command line and in the names of cases.
+    pub name: String,
+    /// What it is, and on what device.
+    pub identity: Identity,
+}
+
+impl Tested {
+    /// Whether it is the oracle, whose results are compared with themselves.
+    pub fn is_oracle(&self) -> bool {
+        self.name == "ref"
+    }
+
+    /// What it ran on, with a word about GPUs; a software device's name says what it is.
+    pub fn device(&self) -> String {
+        let place = match self.identity.kind {
+            DeviceKind::Host | DeviceKind::Software => "",
+            DeviceKind::Gpu => " (GPU)",
+        };
+        format!("{}{place}", self.identity.device)
+    }
 }
 
 /// A sweep, finished or not.
 #[derive(Clone, Debug, Default)]
 pub struct Sweep {
+    /// When and where it ran.
+    pub provenance: Provenance,
     /// The backends, with the devices they ran on.
-    pub backends: Vec<Identity>,
+    pub backends: Vec<Tested>,
+    /// Words that the names of its cases contain.
+    pub filter: String,
+    /// Cases that were left out because only a slice of the suite ran.
+    pub left_out: usize,
     /// Seed of the random cases.
     pub seed: u64,
     /// Every case with its outcome, in order.
     pub results: Vec<CaseResult>,
     /// Failing cases made smaller: original name, and the smaller case.
     pub shrunk: Vec<(String, CaseResult)>,
-    /// Cases that were left out because only a slice of the suite ran.
-    pub left_out: usize,
     /// Time of the whole sweep, in seconds.
     pub seconds: f64,
-    /// What was to run and did not, a sentence each: backends that cannot be had, cases after an interrupt.
+    /// What of the suite did not run, a sentence each: backends that cannot be had, cases outside the slice or after an interrupt.
     pub not_run: Vec<String>,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
@@ -68,16 +121,16 @@ impl Sweep {
     }
 
     /// Cases by op, backend and format.
-    pub fn groups(&self) -> BTreeMap<(Stem, String, DType), Group> {
-        let mut groups: BTreeMap<_, Group> = BTreeMap::new();
+    pub fn groups(&self) -> BTreeMap<(Stem, String, DType), Group<'_>> {
+        self.grouped(|name, backend| (name.stem, backend, name.format))
+    }
+
+    /// Cases by what `key` makes of their names and backends.
+    fn grouped<K: Ord>(&self, key: impl Fn(CaseName, String) -> K) -> BTreeMap<K, Group<'_>> {
+        let mut groups: BTreeMap<K, Group<'_>> = BTreeMap::new();
         for result in &self.results {
             let Ok((name, backend)) = CaseName::parse(&result.name) else { continue };
-            let group = groups.entry((name.stem, backend, name.format)).or_default();
-            group.totals.count(&result.outcome);
-            group.micros += result.micros;
-            if let Some(worst) = &result.worst {
-                group.share = group.share.max(worst.share);
-            }
+            groups.entry(key(name, backend)).or_default().count(result);
         }
         groups
     }
@@ -88,10 +141,33 @@ impl Sweep {
     }
 }
 
+/// A number with its thousands apart: `1,156`.
+fn thousands(n: usize) -> String {
+    let digits = n.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// The command that runs a case again.
 pub fn rerun(name: &str) -> String {
     if let Some(path) = name.strip_prefix(PREFIX) {
         return format!("cargo run --release -- replay '{path}'");
     }
     format!("cargo run --release -- check '{name}'")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        assert_eq!([0, 999, 1156, 140_216].map(thousands), ["0", "999", "1,156", "140,216"]);
+    }
 }

@@ -82,10 +82,20 @@ pub struct Cell {
     /// Local: largest share of the budget that an element used; `None` where there is no oracle.
     #[serde(with = "extended_option")]
     pub share: Option<f64>,
+    /// Local: distance of that element from the oracle's value, in units in the last place. At most 0.5 is the correctly rounded value.
+    #[serde(with = "extended_option", default)]
+    pub ulps: Option<f64>,
     /// Local: error of the tensor as a whole, divided by what rounding explains.
     pub rms: Option<f64>,
     /// Inherited: distance from the left run.
     pub drift: Option<Drift>,
+}
+
+impl Cell {
+    /// The op called `op` at `site`, before anything is known of it.
+    fn new(site: Site, op: &str) -> Self {
+        Cell { site, op: op.into(), share: None, ulps: None, rms: None, drift: None }
+    }
 }
 
 /// What kind of thing is wrong.

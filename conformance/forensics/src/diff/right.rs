@@ -105,8 +105,7 @@ impl<D: Backend> Watch<D> for Shadow<'_> {
         let numerics = seen.backend.numerics(&record.form());
         let expected =
             answers(&record, &numerics).map_err(|e| DeviceError::Watch(format!("the oracle: {e}")))?;
-        let mut cell =
-            Cell { site: site.clone(), op: record.stem.name().into(), share: None, rms: None, drift: None };
+        let mut cell = Cell::new(site.clone(), record.stem.name());
         let op = Underway {
             record: &record,
             numerics,
@@ -206,8 +205,11 @@ impl Shadow<'_> {
     /// Reads an output in both ways.
     fn output(&self, op: &Underway<'_>, output: &Output<'_>, cell: &mut Cell) {
         let verdict = output.expected.judge(&output.layout, output.got);
-        let share = verdict.worst.as_ref().map(|w| w.share);
-        cell.share = [cell.share, share].into_iter().flatten().reduce(f64::max);
+        if let Some(worst) = &verdict.worst
+            && cell.share.is_none_or(|share| worst.share > share)
+        {
+            (cell.share, cell.ulps) = (Some(worst.share), Some(worst.ulps));
+        }
         cell.rms = [cell.rms, verdict.rms_share].into_iter().flatten().reduce(f64::max);
         self.log.borrow_mut().compared += verdict.compared;
         let left = op.told.outputs.get(output.at).filter(|(layout, _)| *layout == output.layout);

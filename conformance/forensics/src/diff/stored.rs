@@ -92,7 +92,7 @@ pub fn compare(left: &Path, right: &Path, limit: f64, collect: bool) -> Result<D
         let drift = Drift::between(&want, &got);
         diff.compared += want.len().min(got.len());
         diff.steps = diff.steps.max(entry.step + 1);
-        diff.cells.push(Cell { site: site.clone(), op: entry.point.clone(), share: None, rms: None, drift });
+        diff.cells.push(Cell { drift, ..Cell::new(site.clone(), &entry.point) });
         if drift.is_some_and(|drift| !drift.exceeds(limit)) {
             continue;
         }

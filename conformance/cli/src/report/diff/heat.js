@@ -3,8 +3,12 @@ const table = by("heat"), slider = by("step"), shown = by("shown"), detail = by(
 const rows = [...Array(D.layers).keys(), -1];
 slider.max = D.steps - 1;
 let at = [0, 0];
-by("scale").innerHTML = [-6, -5, -4, -3, -2, -1, 0].map((e) => `<i style="background:${colour(limit() * 10 ** e)}"></i>`).join("") +
-  `<i style="background:${colour(2 * limit())}"></i>`;
+const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹", power = (e) => (e ? "10⁻" + digits[-e] : "1");
+const unit = D.local ? "of the budget" : "of the left run", top = D.local ? 0 : -2;
+const decades = [-5, -4, -3, -2, -1, 0].map((e) => [limit() * 10 ** e, `up to ${power(e + top)} ${e ? "" : unit}`]);
+const legend = [[0, "equal"], ...(D.local ? [[-1, "correctly rounded: no nearer value exists"]] : []), ...decades, [2 * limit(), D.local ? "beyond the bound: wrong" : "further apart"]];
+by("scale").innerHTML = legend.map(([value, text]) => `<li><i style="background:${colour(value)}"></i> ${text}</li>`).join("") +
+  (D.first ? `<li><i class="first" style="background:${colour(2 * limit())}">!</i> the first divergence</li>` : "") + `<li><i class="none"></i> no op there</li>`;
 
 // The larger reading of each place, for one step or for all of them.
 function readings(step) {
@@ -13,17 +17,21 @@ function readings(step) {
     if (step >= 0 && s !== step) continue;
     const key = layer + "," + column, old = found.get(key);
     const value = D.local ? share : drift;
-    if (!old || value > old.value) found.set(key, { value, share, drift, op, step: s });
+    if (!old || rank(value) > rank(old.value)) found.set(key, { value, share, drift, op, step: s });
   }
   return found;
 }
+
+// A correctly rounded result, −1, is behind an equal one and before every share.
+function rank(value) { return value < 0 ? Number.MIN_VALUE : value; }
 
 function limit() { return D.local ? 1 : 1e-2; }
 
 // Six decades from pale to dark; beyond the bound, red.
 function colour(value) {
   if (value > limit()) return "hsl(2 75% 45%)";
-  if (value <= 0) return "hsl(210 15% 82%)";
+  if (value < 0) return "hsl(187 40% 62%)";
+  if (value === 0) return "hsl(210 15% 82%)";
   const t = Math.min(1, Math.max(0, (Math.log10(value / limit()) + 6) / 6));
   return `hsl(${205 - 160 * t} ${45 + 25 * t}% ${72 - 34 * t}%)`;
 }
@@ -60,7 +68,7 @@ function choose(r, c, focus) {
   at = [r, c];
   const cell = readings(Number(slider.value)).get(rows[r] + "," + c);
   const percent = (x) => (x > 10 ? (x >= 1e299 ? "infinitely many" : x.toExponential(1)) + " times" : (x * 100).toPrecision(3) + " % of");
-  const share = D.local ? `${percent(cell.share)} the budget, ` : "";
+  const share = !D.local ? "" : cell.share < 0 ? "correctly rounded, " : cell.share === 0 ? "equal to the oracle, " : `${percent(cell.share)} the budget, `;
   detail.textContent = `${button.getAttribute("aria-label")}: ${cell.op}, ${share}drift ${cell.drift.toExponential(1)}, step ${cell.step}`;
   const number = finding(cell.step);
   if (number >= 0) detail.insertAdjacentHTML("beforeend", ` <a href="#finding${number}">what is wrong</a> (Enter)`);

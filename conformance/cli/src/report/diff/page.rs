@@ -10,7 +10,8 @@ use std::fmt::Write;
 use engine::taps::Point;
 use serde_json::{Value, json};
 
-use super::share_of_budget;
+use super::{budget, in_words};
+use crate::report::Budget;
 use crate::report::html::{begin, escape};
 use forensics::diff::{Cell, Diff, Finding, Histogram, Kind};
 
@@ -175,19 +176,17 @@ fn heat_map(diff: &Diff) -> String {
         "findings": diff.findings.iter().map(|f| json!([f.site.step, f.site.layer, f.site.point])).collect::<Vec<_>>(),
         "cells": merged(diff, &columns),
     });
-    let (what, scale) = if local {
-        ("the share of the error budget that the worst element used", "10⁻⁶ … 1 of the budget, beyond in red")
+    let what = if local {
+        "the share of its error budget that the op's worst element used. The budget is the largest error that a correct kernel can make \
+         there: up to 1 is right, and 0.8 is as right as 0.2"
     } else {
-        (
-            "the distance of the two runs, relative to the left one",
-            "10⁻⁸ … 10⁻² of the left run, beyond in red",
-        )
+        "the distance of the two runs, relative to the left one"
     };
     let mut text = String::from("<h2>Layers and ops</h2>\n");
     let _ = writeln!(
         text,
-        "<p>Each cell is {what}, on a logarithmic scale: <span id=\"scale\" class=\"scale\" aria-hidden=\"true\"></span> {scale}. \
-         Arrow keys, Home and End move between cells, Page Up and Page Down between steps; Enter shows what is wrong there.</p>"
+        "<p>Each cell is {what}. Arrow keys, Home and End move between cells, Page Up and Page Down between steps; Enter shows what is \
+         wrong there.</p>\n<ul id=\"scale\" class=\"scale\" aria-label=\"legend\"></ul>"
     );
     text.push_str(
         "<p class=\"steps\"><label for=\"step\">step</label> <input id=\"step\" type=\"range\" min=\"-1\" value=\"-1\"> <output id=\"shown\"></output></p>\n\
@@ -200,21 +199,27 @@ fn heat_map(diff: &Diff) -> String {
     text
 }
 
-/// `[step, layer or −1, column, share, drift, op]` of each place; ops that share one are merged to the worse.
+/// `[step, layer or −1, column, share, drift, op]` of each place; ops that share one are merged to the worse. The share of a result
+/// that is correctly rounded is −1.
 fn merged(diff: &Diff, columns: &[&str]) -> Vec<Value> {
-    let mut places: BTreeMap<_, (&str, f64, f64)> = BTreeMap::new();
+    let mut places: BTreeMap<_, (&str, Budget, f64)> = BTreeMap::new();
     for cell in &diff.cells {
         let Some(column) = columns.iter().position(|name| *name == cell.site.point) else { continue };
-        let place = places.entry((cell.site.step, cell.site.layer, column)).or_insert((&cell.op, 0.0, 0.0));
-        let share = cell.share.unwrap_or(0.0).min(1e300);
+        let place =
+            places.entry((cell.site.step, cell.site.layer, column)).or_insert((&cell.op, Budget::Exact, 0.0));
         let drift = cell.drift.map_or(0.0, |d| if d.incomparable > 0 { 1e300 } else { d.relative });
-        *place = (&cell.op, place.1.max(share), place.2.max(drift));
+        *place = (&cell.op, place.1.max(budget(cell).unwrap_or_default()), place.2.max(drift));
     }
     places
         .into_iter()
-        .map(|((step, layer, column), (op, share, drift))| {
+        .map(|((step, layer, column), (op, budget, drift))| {
             let layer = layer.map_or(json!(-1), |l| json!(l));
-            json!([step, layer, column, rounded(share), rounded(drift), op])
+            let share = match budget {
+                Budget::Exact => json!(0),
+                Budget::Rounded => json!(-1),
+                Budget::Share(share) => rounded(share.min(1e300)),
+            };
+            json!([step, layer, column, share, rounded(drift), op])
         })
         .collect()
 }
@@ -226,18 +231,18 @@ fn rounded(x: f64) -> Value {
 
 fn worst(diff: &Diff) -> String {
     let mut cells: Vec<&Cell> = diff.cells.iter().collect();
-    let key = |cell: &Cell| cell.share.unwrap_or_else(|| cell.drift.map_or(0.0, |d| d.relative));
-    cells.sort_by(|a, b| key(b).total_cmp(&key(a)));
+    let key = |cell: &Cell| (budget(cell), cell.drift.map_or(0.0, |d| d.relative));
+    cells.sort_by(|a, b| key(b).partial_cmp(&key(a)).unwrap_or(std::cmp::Ordering::Equal));
     let mut text = String::from(
         "<h2>Worst ops</h2>\n<div class=\"wide\"><table class=\"stack\"><thead><tr><th>op</th><th>place</th><th>local</th><th>drift</th></tr></thead>\n<tbody>\n",
     );
     for cell in cells.into_iter().take(WORST) {
-        let share = cell.share.map_or("—".into(), share_of_budget);
+        let local = budget(cell).map_or("—".into(), in_words);
         let class = if cell.share.is_some_and(|s| s > 1.0) { " class=\"bad\"" } else { "" };
         let drift = cell.drift.map_or("—".into(), |d| format!("{:.2e}", d.relative));
         let _ = writeln!(
             text,
-            "<tr><td data-label=\"op\">{}</td><td data-label=\"place\">{}</td><td data-label=\"local\"{class}>{share}</td>\
+            "<tr><td data-label=\"op\">{}</td><td data-label=\"place\">{}</td><td data-label=\"local\"{class}>{local}</td>\
              <td data-label=\"drift\">{drift}</td></tr>",
             escape(&cell.op),
             escape(&cell.site.to_string())

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::share_of_budget;
+use super::{budget, in_words, share_of_budget};
 use forensics::diff::{Cell, Diff, Finding, Kind};
 
 /// Findings shown in full.
@@ -21,12 +21,10 @@ pub fn text(diff: &Diff) -> String {
         diff.compared,
         diff.seconds
     );
-    if let Some(cell) = largest(&diff.cells, |cell| cell.share) {
-        let share = share_of_budget(cell.share.unwrap_or(0.0));
-        let _ = writeln!(text, "local: at most {share}, in {} at {}", cell.op, cell.site);
+    if let Some((cell, most)) = largest(&diff.cells, budget) {
+        let _ = writeln!(text, "local: at most {}, in {} at {}", in_words(most), cell.op, cell.site);
     }
-    if let Some(cell) = largest(&diff.cells, |cell| cell.drift.map(|d| d.relative)) {
-        let drift = cell.drift.map_or(0.0, |d| d.relative);
+    if let Some((cell, drift)) = largest(&diff.cells, |cell| cell.drift.map(|d| d.relative)) {
         let _ = writeln!(text, "inherited: at most {drift:.2e} apart, relative, at {}", cell.site);
     }
     for (at, finding) in diff.findings.iter().take(SHOWN).enumerate() {
@@ -41,9 +39,10 @@ pub fn text(diff: &Diff) -> String {
     text
 }
 
-fn largest(cells: &[Cell], of: impl Fn(&Cell) -> Option<f64>) -> Option<&Cell> {
-    let measured = cells.iter().filter(|cell| of(cell).is_some());
-    measured.max_by(|a, b| of(a).unwrap_or(0.0).total_cmp(&of(b).unwrap_or(0.0)))
+/// The cell whose reading is largest, with the reading; cells without one do not count.
+fn largest<T: PartialOrd>(cells: &[Cell], of: impl Fn(&Cell) -> Option<T>) -> Option<(&Cell, T)> {
+    let measured = cells.iter().filter_map(|cell| Some((cell, of(cell)?)));
+    measured.reduce(|most, next| if next.1 > most.1 { next } else { most })
 }
 
 fn lines(finding: &Finding) -> String {
