@@ -166,7 +166,10 @@ fn programs_give_every_bundle_of_their_fatbin() {
 fn files_without_code_objects_say_what_they_are() {
     assert!(matches!(open(b"MZ\x90\x00 and more"), Err(ContainerError::Unknown { .. })));
     assert!(matches!(open(b""), Err(ContainerError::Unknown { .. })));
-    assert_eq!(open(&program(".text", b"code")), Err(ContainerError::NoFatbin { section: ".hip_fatbin" }));
+    assert_eq!(
+        open(&program(".text", b"code")),
+        Err(ContainerError::NoFatbin { machine: 62, section: ".hip_fatbin" })
+    );
     assert_eq!(open(&0x4B50_4948_u32.to_le_bytes()), Err(ContainerError::Kpack));
     assert_eq!(open(&program(".rocm_kpack_ref", b"")), Err(ContainerError::Kpack));
     assert_eq!(open(&program(".hipFatBinSegment", b"HIPK\x01\0\0\0")), Err(ContainerError::Kpack));

@@ -30,8 +30,10 @@ pub enum ContainerError {
     )]
     Kpack,
     /// A program without device code.
-    #[error("a program or library without a section {section}: it holds no device code")]
+    #[error("ELF machine {machine} is not AMDGPU (224), and no section {section} holds device code")]
     NoFatbin {
+        /// `e_machine`.
+        machine: u16,
         /// The section.
         section: &'static str,
     },

@@ -1,6 +1,6 @@
 //! Programs and shared libraries: bundles in the section `.hip_fatbin`.
 
-use object::read::elf::SectionHeader as _;
+use object::read::elf::{FileHeader as _, SectionHeader as _};
 use object::{Object as _, ObjectSection as _};
 
 use super::{ContainerError, HIPK_MAGIC, Packed, bundle, compressed, unit};
@@ -34,7 +34,10 @@ pub(super) fn open<'a>(elf: &Elf<'a>, room: &mut u64) -> Result<Vec<Packed<'a>>,
     }
     match (sections, packed.is_empty()) {
         (_, true) if wrapped_by_kpack => Err(ContainerError::Kpack),
-        (0, _) => Err(ContainerError::NoFatbin { section: FATBIN }),
+        (0, _) => {
+            let machine = elf.elf_header().e_machine(elf.endian()).0;
+            Err(ContainerError::NoFatbin { machine, section: FATBIN })
+        }
         _ => Ok(packed),
     }
 }
