@@ -1,9 +1,6 @@
 //! A code object as a whole.
 
-use std::collections::HashMap;
 use std::ops::Range;
-
-use object::{Object as _, ObjectSymbol as _, SymbolKind};
 
 use crate::elf::{self, Elf};
 use crate::error::ObjectError;
@@ -11,6 +8,7 @@ use crate::image::Image;
 use crate::kernel::{Kernel, Placement};
 use crate::lines::{LineTable, Location};
 use crate::metadata;
+use crate::symbols::{Function, Symbols};
 use crate::target::{GFX942, Target};
 
 /// A loaded and checked code object.
@@ -19,7 +17,7 @@ pub struct CodeObject {
     target: Target,
     image: Image,
     kernels: Vec<Kernel>,
-    symbols: HashMap<String, Range<u64>>,
+    symbols: Symbols,
     lines: LineTable,
 }
 
@@ -38,7 +36,7 @@ impl CodeObject {
         let elf = Elf::parse(bytes)?;
         let target = elf::check_header(&elf)?;
         let image = Image::read(&elf)?;
-        let symbols = read_symbols(&elf, &image);
+        let symbols = Symbols::read(&elf, &image);
         let place = |name: &str, symbol: &str| Placement::find(name, symbol, &image, &symbols);
         let kernels = metadata::read(elf::metadata_note(&elf)?, place)?;
         let lines = LineTable::read(&elf);
@@ -67,15 +65,20 @@ impl CodeObject {
 
     /// Addresses of a symbol (a `__device__` variable, a function), relative to the image.
     pub fn symbol(&self, name: &str) -> Option<Range<u64>> {
-        self.symbols.get(name).cloned()
+        self.symbols.range(name)
     }
 
     /// The function that an address lies in, and the distance from its start.
     pub fn function_at(&self, address: u64) -> Option<(&str, u64)> {
-        self.kernels
-            .iter()
-            .find(|kernel| kernel.code.contains(&address))
-            .map(|kernel| (kernel.name.as_str(), address - kernel.code.start))
+        let kernels = self.kernels.iter().map(|kernel| (kernel.name.as_str(), &kernel.code));
+        let functions = self.functions().iter().map(|function| (function.name.as_str(), &function.code));
+        let (name, code) = kernels.chain(functions).find(|(_, code)| code.contains(&address))?;
+        Some((name, address - code.start))
+    }
+
+    /// All functions by address: the kernels and what they call.
+    pub fn functions(&self) -> &[Function] {
+        self.symbols.functions()
     }
 
     /// Source position of an address relative to the image, if the object has line tables.
@@ -89,17 +92,4 @@ impl CodeObject {
         let (words, rest) = bytes.as_chunks::<4>();
         rest.is_empty().then(|| words.iter().map(|word| u32::from_le_bytes(*word)).collect())
     }
-}
-
-fn read_symbols(elf: &Elf<'_>, image: &Image) -> HashMap<String, Range<u64>> {
-    elf.dynamic_symbols()
-        .chain(elf.symbols())
-        .filter(|symbol| matches!(symbol.kind(), SymbolKind::Text | SymbolKind::Data | SymbolKind::Unknown))
-        .filter_map(|symbol| {
-            let range = symbol.address()..symbol.address().checked_add(symbol.size())?;
-            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
-            image.bytes(range.clone())?;
-            Some((name.to_owned(), range))
-        })
-        .collect()
 }

@@ -145,8 +145,6 @@ impl Display for KernelPart {
 /// A size that both the metadata and the descriptor give.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KernelSize {
-    /// Bytes of arguments.
-    Kernarg,
     /// Bytes of LDS.
     Lds,
     /// Bytes of scratch per work-item.
@@ -156,7 +154,6 @@ pub enum KernelSize {
 impl Display for KernelSize {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Kernarg => "kernarg size",
             Self::Lds => "LDS size",
             Self::Scratch => "scratch size",
         })

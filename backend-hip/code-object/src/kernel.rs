@@ -1,12 +1,13 @@
 //! A kernel of a code object.
 
-use std::collections::HashMap;
+use std::fmt::{self, Display, Formatter};
 use std::ops::Range;
 
 use crate::argument::Argument;
 use crate::descriptor::Descriptor;
 use crate::error::{KernelPart, ObjectError};
 use crate::image::Image;
+use crate::symbols::Symbols;
 
 /// A kernel: where its code is and what a launch must give it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,7 +22,7 @@ pub struct Kernel {
     pub descriptor: Descriptor,
     /// Arguments in the order of the kernel-argument segment, hidden ones last.
     pub arguments: Vec<Argument>,
-    /// Bytes of the kernel-argument segment.
+    /// Bytes of the kernel-argument segment, as the metadata says; see [`Kernel::notes`].
     pub kernarg_size: u32,
     /// Alignment of the kernel-argument segment.
     pub kernarg_align: u32,
@@ -48,6 +49,37 @@ impl Kernel {
     pub fn explicit_arguments(&self) -> impl Iterator<Item = &Argument> {
         self.arguments.iter().filter(|argument| !argument.kind.is_hidden())
     }
+
+    /// What is odd about the kernel, and does not keep it from running.
+    pub fn notes(&self) -> Vec<KernelNote> {
+        let (metadata, descriptor) = (self.kernarg_size, self.descriptor.kernarg_size);
+        let note = KernelNote::KernargSize { metadata, descriptor };
+        if metadata == descriptor { Vec::new() } else { vec![note] }
+    }
+}
+
+/// Something odd about a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KernelNote {
+    /// Assemblers often leave the descriptor's size of the arguments at 0, or at that of another kernel. The
+    /// runtime goes by the metadata.
+    KernargSize {
+        /// In the metadata.
+        metadata: u32,
+        /// In the descriptor.
+        descriptor: u32,
+    },
+}
+
+impl Display for KernelNote {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::KernargSize { metadata, descriptor } => write!(
+                f,
+                "the descriptor says {descriptor} bytes of arguments, the metadata {metadata}: the metadata counts"
+            ),
+        }
+    }
 }
 
 /// Where a kernel is in the image.
@@ -63,11 +95,11 @@ impl Placement {
         name: &str,
         symbol: &str,
         image: &Image,
-        symbols: &HashMap<String, Range<u64>>,
+        symbols: &Symbols,
     ) -> Result<Self, ObjectError> {
         let range = |symbol: &str| {
             let missing = || ObjectError::NoSymbol { kernel: name.to_owned(), symbol: symbol.to_owned() };
-            symbols.get(symbol).cloned().ok_or_else(missing)
+            symbols.range(symbol).ok_or_else(missing)
         };
         let outside = |what, address| ObjectError::OutsideImage { kernel: name.to_owned(), what, address };
         let at = range(symbol)?.start;

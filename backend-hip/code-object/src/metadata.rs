@@ -65,10 +65,10 @@ fn read_kernel(
     Ok(kernel)
 }
 
-/// The sizes that stand both in the metadata and in the descriptor must be the same.
+/// The sizes of memory that stand both in the metadata and in the descriptor must be the same. For the arguments'
+/// size the metadata counts: see [`Kernel::notes`].
 fn agree(kernel: &Kernel) -> Result<(), ObjectError> {
     let sizes = [
-        (KernelSize::Kernarg, kernel.kernarg_size, kernel.descriptor.kernarg_size),
         (KernelSize::Lds, kernel.lds_size, kernel.descriptor.lds_size),
         (KernelSize::Scratch, kernel.scratch_size, kernel.descriptor.scratch_size),
     ];

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use code_object::{ArgumentKind, CodeObject, Descriptor, KernelSize, ObjectError, UserSgpr};
+use code_object::{ArgumentKind, CodeObject, Descriptor, KernelNote, KernelSize, ObjectError, UserSgpr};
 
 fn read(name: &str) -> Vec<u8> {
     std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../softhip/tests/objects").join(name)).unwrap()
@@ -140,6 +140,42 @@ fn rejects_metadata_that_contradicts_the_descriptor() {
         error,
         ObjectError::Contradiction { what: KernelSize::Lds, metadata: 64, descriptor: 65, .. }
     ));
+}
+
+/// Assemblers leave sizes of functions and of arguments out.
+#[test]
+fn takes_what_assemblers_leave_out() {
+    use object::read::elf::ElfFile64;
+    use object::{Endianness, Object as _, ObjectSymbol as _};
+    let whole = read("atomics.hsaco");
+    let before = CodeObject::parse(&whole).unwrap();
+    let mut bytes = whole.clone();
+    let elf = ElfFile64::<Endianness>::parse(&*whole).unwrap();
+    for symbol in elf.symbols().chain(elf.dynamic_symbols()).filter(|symbol| symbol.size() > 0) {
+        let raw = symbol.elf_symbol();
+        if raw.st_type() == object::elf::STT_FUNC {
+            // The entry of the symbol table that `raw` borrows; its last eight bytes are the size.
+            let at = std::ptr::from_ref(raw).addr() - whole.as_ptr().addr();
+            bytes[at + 16..at + 24].fill(0);
+        }
+    }
+    for kernel in before.kernels() {
+        let at = usize::try_from(before.symbol(&format!("{}.kd", kernel.name)).unwrap().start).unwrap();
+        bytes[at + 8..at + 12].fill(0);
+    }
+    let after = CodeObject::parse(&bytes).unwrap();
+    assert_eq!(after.kernels().len(), before.kernels().len());
+    assert!(before.kernels().len() > 1, "several kernels");
+    for (before, after) in before.kernels().iter().zip(after.kernels()) {
+        assert_eq!(after.code.start, before.code.start);
+        assert!(after.code.end >= before.code.end, "{}", after.name);
+        assert_eq!(after.kernarg_size, before.kernarg_size, "the metadata counts");
+        let note = KernelNote::KernargSize { metadata: before.kernarg_size, descriptor: 0 };
+        assert_eq!((before.notes(), after.notes()), (vec![], vec![note]));
+    }
+    let mut ends: Vec<_> = after.functions().iter().map(|function| function.code.clone()).collect();
+    ends.sort_by_key(|code| code.start);
+    assert!(ends.windows(2).all(|pair| pair[0].end == pair[1].start), "each ends where the next starts");
 }
 
 #[test]

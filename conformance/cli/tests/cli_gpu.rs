@@ -122,6 +122,63 @@ fn objdump_prints_every_instruction_with_its_bytes() {
     assert_eq!(text.matches("\n\t").count(), 54, "{text}");
 }
 
+/// An offload bundle of some code objects, each for a target.
+fn bundle(entries: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let names: Vec<String> =
+        entries.iter().map(|(target, _)| format!("hipv4-amdgcn-amd-amdhsa--{target}")).collect();
+    let mut file = b"__CLANG_OFFLOAD_BUNDLE__".to_vec();
+    file.extend((entries.len() as u64).to_le_bytes());
+    let mut offset = file.len() + names.iter().map(|name| 24 + name.len()).sum::<usize>();
+    for (name, (_, object)) in names.iter().zip(entries) {
+        file.extend([offset, object.len(), name.len()].iter().flat_map(|&word| (word as u64).to_le_bytes()));
+        file.extend(name.as_bytes());
+        offset += object.len();
+    }
+    entries.iter().for_each(|(_, object)| file.extend(object));
+    file
+}
+
+#[test]
+fn a_bundle_is_taken_wherever_a_code_object_is() {
+    let folder = Folder::new();
+    let ours = fs::read(object("silu_mul")).unwrap();
+    let mut other = ours.clone();
+    other[0x30] = 0x3f; // e_flags of gfx90a
+    let path = folder.path("ops.hipfb");
+    let name = path.to_str().unwrap();
+    fs::write(&path, bundle(&[("gfx90a:xnack-", other), ("gfx942:sramecc+", ours)])).unwrap();
+    let text = ends_with(0, &["info", name]);
+    assert!(
+        text.contains("ops.hipfb: code objects: 2\n  target               bytes  kernels  names\n"),
+        "{text}"
+    );
+    assert!(text.contains("  gfx90a:xnack-  "), "{text}");
+    assert!(text.contains("ops.hipfb: gfx942:sramecc+, "), "{text}");
+    let text = ends_with(0, &["info", name, "--target", "gfx90a"]);
+    assert!(text.contains("ops.hipfb: gfx90a:xnack-, "), "{text}");
+    let text = ends_with(2, &["info", name, "--target", "gfx1100"]);
+    assert!(
+        text.contains("no code object for gfx1100; the file has gfx90a:xnack-, gfx942:sramecc+"),
+        "{text}"
+    );
+    let plain = ends_with(0, &["objdump", &object("silu_mul")]);
+    let (_, plain) = plain.split_once('\n').unwrap();
+    assert!(ends_with(0, &["objdump", name]).ends_with(plain));
+    assert!(ends_with(0, &["report", name]).contains("silu_mul_f32"));
+    let mut run = folder.silu(256, 64, &[]);
+    name.clone_into(&mut run[1]);
+    assert!(run_ends_with(0, &run).contains("no report"));
+}
+
+#[test]
+fn objdump_shows_functions_that_are_no_kernels() {
+    let text = ends_with(0, &["objdump", &object("divergence")]);
+    assert!(text.contains("<_ZL5twicej>:\n"), "{text}");
+    assert!(text.contains("s_setpc_b64"), "{text}");
+    let text = ends_with(0, &["objdump", &object("divergence"), "_ZL6squarej"]);
+    assert_eq!(text.matches(">:\n").count(), 1, "{text}");
+}
+
 #[test]
 fn a_kernel_runs_on_files() {
     let folder = Folder::new();

@@ -37,7 +37,7 @@ pub unsafe extern "C" fn hip_module_load_data(module: *mut *mut c_void, image: *
         }
         // SAFETY: as this function's.
         let bytes = unsafe { image::find(image) }?;
-        let loaded = device.load_module(bytes, call)?;
+        let loaded = device.load_module(&bytes, call)?;
         // SAFETY: as this function's.
         unsafe { put(module, handle::of_module(loaded)) }
     })

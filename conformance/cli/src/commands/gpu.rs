@@ -1,14 +1,11 @@
 //! `assay gpu`: code objects for AMD GPUs, looked at and run on the software HIP device.
 
 mod argument;
+mod file;
 mod info;
 mod launch;
 mod objdump;
 mod report;
-
-use std::path::Path;
-
-use softhip::object::CodeObject;
 
 use super::{End, Trouble};
 
@@ -36,18 +33,4 @@ impl Gpu {
             Command::Report(command) => command.run(),
         }
     }
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, Trouble> {
-    std::fs::read(path).map_err(|error| Trouble::Input(format!("{}: {error}", path.display())))
-}
-
-fn parse(path: &Path, bytes: &[u8]) -> Result<CodeObject, Trouble> {
-    CodeObject::parse(bytes).map_err(|error| Trouble::Input(format!("{}: {error}", path.display())))
-}
-
-/// Bad input: the object has no such kernel.
-fn no_kernel(path: &Path, object: &CodeObject, name: &str) -> Trouble {
-    let known: Vec<&str> = object.kernels().iter().map(|kernel| kernel.name.as_str()).collect();
-    Trouble::Input(format!("{} has no kernel {name}; it has {}", path.display(), known.join(", ")))
 }

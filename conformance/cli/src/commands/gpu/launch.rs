@@ -10,7 +10,7 @@ use softhip::object::Kernel;
 use softhip::sched::{Counters, Given, Limits, Policy, Shape};
 
 use super::argument::{Placed, SYNTAX, Value};
-use super::{no_kernel, parse, read};
+use super::file::{Source, no_kernel};
 use crate::commands::{End, Trouble, print};
 
 /// Runs a kernel on the software HIP device, with every access checked, and counts what it costs.
@@ -24,8 +24,8 @@ Example:
 
 Exit code 1 when a check reports, 2 for bad input."))]
 pub struct Launch {
-    /// The code object, an ELF file for gfx942.
-    object: PathBuf,
+    #[command(flatten)]
+    source: Source,
     /// The kernel's name.
     kernel: String,
     /// Blocks in x, y, z.
@@ -82,15 +82,14 @@ fn dimensions(text: &str) -> Result<[u32; 3], String> {
 
 impl Launch {
     pub fn run(self) -> Result<End, Trouble> {
-        let bytes = read(&self.object)?;
-        let object = parse(&self.object, &bytes)?;
-        let kernel =
-            object.kernel(&self.kernel).ok_or_else(|| no_kernel(&self.object, &object, &self.kernel))?;
+        let objects = self.source.load()?;
+        let found = objects.iter().find_map(|loaded| Some((loaded, loaded.object.kernel(&self.kernel)?)));
+        let (loaded, kernel) = found.ok_or_else(|| no_kernel(&self.source.path, &objects, &self.kernel))?;
         let device = SoftDevice::new(self.options());
         let placed = self.place(&device, kernel)?;
         let given = Given::Each(placed.iter().map(|argument| Some(argument.bytes.clone())).collect());
         let shape = Shape { grid: self.grid, block: self.block, dynamic_lds: self.lds };
-        let ended = device.run_kernel(&bytes, &self.kernel, shape, &given);
+        let ended = device.run_kernel(&loaded.bytes, &self.kernel, shape, &given);
         let reports = device.reports();
         let mut text = String::new();
         reports.iter().for_each(|report| {

@@ -7,8 +7,9 @@ use assay_cli::backends::Settings;
 use assay_cli::quality::baseline::Worse;
 use assay_cli::quality::{self, Baseline, Measured, Quality, Resources};
 use serde_json::json;
+use softhip::object::TargetId;
 
-use super::{parse, read};
+use super::file::{self, Target};
 use crate::commands::progress::Progress;
 use crate::commands::{End, Trouble, print, say};
 
@@ -24,8 +25,11 @@ Examples:
   assay gpu report --baseline kernels/hip/quality.toml   exit code 1 if a figure is worse than there
   assay gpu report --save kernels/hip/quality.toml       puts these figures on record")]
 pub struct Report {
-    /// A code object for gfx942, instead of the program's own kernels.
+    /// A file with code objects, instead of the program's own kernels.
+    #[arg(value_name = "FILE")]
     object: Option<PathBuf>,
+    #[command(flatten)]
+    target: Target,
     /// Only kernels whose names contain this.
     #[arg(long, value_name = "TEXT", default_value = "")]
     kernel: String,
@@ -44,7 +48,7 @@ impl Report {
     pub fn run(self) -> Result<End, Trouble> {
         let on_record = self.baseline.as_deref().map(baseline).transpose()?;
         let found = match &self.object {
-            Some(path) => of_object(path, &self.kernel)?,
+            Some(path) => of_object(path, &self.target.target, &self.kernel)?,
             None => of_program(&self.kernel)?,
         };
         if found.kernels.is_empty() {
@@ -77,9 +81,10 @@ impl Report {
     }
 }
 
-fn of_object(path: &Path, name: &str) -> Result<Quality, Trouble> {
-    let object = parse(path, &read(path)?)?;
-    let kernels = object.kernels().iter().filter(|kernel| kernel.name.contains(name));
+fn of_object(path: &Path, target: &TargetId, name: &str) -> Result<Quality, Trouble> {
+    let objects = file::load(path, target)?;
+    let kernels = objects.iter().flat_map(|loaded| loaded.object.kernels());
+    let kernels = kernels.filter(|kernel| kernel.name.contains(name));
     Ok(Quality { kernels: kernels.map(Resources::of).collect(), measured: Vec::new() })
 }
 
@@ -96,7 +101,7 @@ fn of_program(name: &str) -> Result<Quality, Trouble> {
 }
 
 fn baseline(path: &Path) -> Result<Baseline, Trouble> {
-    let text = String::from_utf8_lossy(&read(path)?).into_owned();
+    let text = String::from_utf8_lossy(&file::read(path)?).into_owned();
     Baseline::read(&text).map_err(|error| Trouble::Input(format!("{}: {error}", path.display())))
 }
 
