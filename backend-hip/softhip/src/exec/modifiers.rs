@@ -35,7 +35,7 @@ pub(super) fn redirect(layout: &Layout, u: &mut Uop) {
         any = true;
     }
     if any || matches!(u.inst.mods, Mods::Dpp(..)) {
-        u.run = modified;
+        u.run = if converts_part(u) { part_to_f32 } else { modified };
     }
 }
 
@@ -143,6 +143,34 @@ pub(super) fn modified(c: &mut Cx<'_>, u: &Uop) -> Step {
         result(c, u, types[0], writing);
     }
     step
+}
+
+/// The instruction converts a byte or half of a register to f32, as unpacking does again and again.
+fn converts_part(u: &Uop) -> bool {
+    let plain = |sdwa: Sdwa| !matches!(sdwa.src_sel[0], SdwaSel::Dword) && u.dst == u.raw_dst;
+    let mods = u.inst.vop_mods();
+    matches!(u.inst.op, Op::v_cvt_f32_i32 | Op::v_cvt_f32_u32)
+        && matches!(u.inst.mods, Mods::Sdwa(_, sdwa) if plain(sdwa))
+        && (mods.abs, mods.neg) == (0, 0)
+}
+
+/// [`modified`] for what [`converts_part`], in one step. No rounding mode matters.
+fn part_to_f32(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let Mods::Sdwa(_, sdwa) = u.inst.mods else { unreachable!("the instruction has been looked at") };
+    let ((shift, width), exec) = (part(sdwa.src_sel[0]), c.wave.exec());
+    let spare = 32 - width;
+    let file = &mut c.wave.v;
+    // A part that is extended as a signed number is one; others are below 2^16 in either type.
+    if sdwa.sext[0] && u.inst.op == Op::v_cvt_f32_i32 {
+        merge(file, u.raw_src[0], u.dst, exec, |x: u32, _: f32| {
+            (((x >> shift) << spare) as i32 >> spare) as f32
+        });
+    } else if sdwa.sext[0] {
+        return modified(c, u);
+    } else {
+        merge(file, u.raw_src[0], u.dst, exec, |x: u32, _: f32| ((x >> shift) << spare >> spare) as f32);
+    }
+    Step::Next
 }
 
 /// As [`modified`], with denormals flushed as the mode asks.

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bytemuck::allocation::try_zeroed_slice_box;
 
+use super::bulk;
+
 /// Pinned memory is given to the host as a pointer; it starts on a boundary of this many bytes.
 const PINNED_ALIGN: usize = 256;
 
@@ -81,15 +83,7 @@ impl Cells {
     /// not.
     #[inline]
     pub(super) fn load_dwords<const N: usize>(&self, offset: u64) -> [u32; N] {
-        let words = self.words(offset, N + 1);
-        let shift = 8 * (offset % 4);
-        let mut low = u64::from(words[0].load(Ordering::Relaxed));
-        std::array::from_fn(|i| {
-            let high = u64::from(words[i + 1].load(Ordering::Relaxed));
-            let dword = halves((low | (high << 32)) >> shift)[0];
-            low = high;
-            dword
-        })
+        bulk::load(self.words(offset, N + 1), index(offset % 4))
     }
 
     /// The words with the first and the last of up to 4 bytes, shifted to begin at `offset`; no branch either.

@@ -161,9 +161,18 @@ impl Memory {
 
     /// The allocation, live or freed, that holds `address`.
     pub fn allocation_at(&self, address: u64) -> Option<AllocationInfo> {
+        self.found_at(address, |_| true)
+    }
+
+    /// The freed allocation that an address is in.
+    pub fn freed_at(&self, address: u64) -> Option<AllocationInfo> {
+        self.found_at(address, Allocation::is_freed)
+    }
+
+    fn found_at(&self, address: u64, wanted: impl Fn(&Allocation) -> bool) -> Option<AllocationInfo> {
         let space = self.space();
         let nearest = space.nearest(address)?;
-        (nearest.distance(address) == 0).then(|| nearest.info())
+        (nearest.distance(address) == 0 && wanted(nearest)).then(|| nearest.info())
     }
 
     /// Every live allocation.

@@ -12,6 +12,7 @@
 
 mod allocation;
 mod blocks;
+mod bulk;
 mod cells;
 mod check;
 mod fault;

@@ -1,11 +1,17 @@
 //! Moving lanes' data between registers and a checked place in memory.
 
+#![expect(
+    clippy::inline_always,
+    reason = "lane loops must take on the vector features of their caller, see crate::wide"
+)]
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::allocation::Allocation;
 use super::cells::index;
 use super::run::Run;
 use super::wave::{Lanes, WAVE, for_each_lane};
+use crate::wide::{Job, widest};
 
 /// Bytes of an allocation that have passed the checks.
 #[derive(Debug, Clone, Copy)]
@@ -33,14 +39,11 @@ impl Place<'_> {
                     register[lane] = self.allocation.cells.load_narrow(self.offset + distance, bytes);
                 });
             }
-            4 if whole_words => self.load_words::<1>(run, out),
-            8 if whole_words => self.load_words::<2>(run, out),
-            12 if whole_words => self.load_words::<3>(run, out),
-            16 if whole_words => self.load_words::<4>(run, out),
-            4 => self.load_unaligned::<1>(run, out),
-            8 => self.load_unaligned::<2>(run, out),
-            12 => self.load_unaligned::<3>(run, out),
-            _ => self.load_unaligned::<4>(run, out),
+            4 if whole_words => self.load_words(run, out),
+            4 => self.load_rows::<1>(run, out),
+            8 => self.load_rows::<2>(run, out),
+            12 => self.load_rows::<3>(run, out),
+            _ => self.load_rows::<4>(run, out),
         }
     }
 
@@ -98,28 +101,28 @@ impl Place<'_> {
         self.allocation.init.cover(self.offset, u64::from(bytes));
     }
 
-    /// Loads lanes of whole words, at whole words.
+    /// Loads lanes of one dword each, at whole words.
     #[inline]
-    fn load_words<const N: usize>(self, run: Run, out: &mut [Lanes]) {
-        let Some(registers) = out.first_chunk_mut::<N>() else { return };
-        let words = self.allocation.cells.words(self.offset, index(run.words::<N>()));
-        run.for_each(|lane, distance| {
-            let first = index(distance / 4);
-            for (register, word) in registers.iter_mut().zip(&words[first..first + N]) {
-                register[lane] = word.load(Ordering::Relaxed);
+    fn load_words(self, run: Run, out: &mut [Lanes]) {
+        let register = &mut out[0];
+        let cells = &self.allocation.cells;
+        if run.is_contiguous(4) && run.lanes().len() == WAVE {
+            for (four, at) in register.as_chunks_mut::<4>().0.iter_mut().zip((self.offset..).step_by(16)) {
+                *four = cells.load_dwords(at);
             }
-        });
+            return;
+        }
+        let words = cells.words(self.offset, index(run.words::<1>()));
+        run.for_each(|lane, distance| register[lane] = words[index(distance / 4)].load(Ordering::Relaxed));
     }
 
+    /// Loads lanes of several dwords each.
     #[inline]
-    fn load_unaligned<const N: usize>(self, run: Run, out: &mut [Lanes]) {
-        let Some(registers) = out.first_chunk_mut::<N>() else { return };
-        run.for_each(|lane, distance| {
-            let dwords = self.allocation.cells.load_dwords::<N>(self.offset + distance);
-            for (register, dword) in registers.iter_mut().zip(dwords) {
-                register[lane] = dword;
-            }
-        });
+    fn load_rows<const N: usize>(self, run: Run, out: &mut [Lanes]) {
+        let cells = &self.allocation.cells;
+        let mut rows = [[0; N]; WAVE];
+        run.for_each(|lane, distance| rows[lane] = cells.load_dwords(self.offset + distance));
+        widest(Columns { rows: &rows, exec: run.exec(), out });
     }
 
     #[inline]
@@ -156,6 +159,29 @@ impl Place<'_> {
     }
 }
 
+/// Puts the `N` dwords that each lane of `exec` has loaded into as many registers.
+struct Columns<'a, const N: usize> {
+    rows: &'a [[u32; N]; WAVE],
+    exec: u64,
+    out: &'a mut [Lanes],
+}
+
+impl<const N: usize> Job for Columns<'_, N> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        for (i, register) in self.out[..N].iter_mut().enumerate() {
+            if self.exec == u64::MAX {
+                for (lane, row) in register.iter_mut().zip(self.rows) {
+                    *lane = row[i];
+                }
+            } else {
+                for_each_lane(self.exec, |lane| register[lane] = self.rows[lane][i]);
+            }
+        }
+    }
+}
+
 /// Lanes that are all within one allocation, each at its own address.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scattered<'a> {
@@ -187,13 +213,9 @@ impl Scattered<'_> {
     #[inline]
     fn load_dwords<const N: usize>(self, out: &mut [Lanes]) {
         let Self { allocation: Allocation { cells, base, .. }, addresses, exec } = self;
-        let Some(registers) = out.first_chunk_mut::<N>() else { return };
-        for_each_lane(exec, |lane| {
-            let dwords = cells.load_dwords::<N>(addresses[lane] - base);
-            for (register, dword) in registers.iter_mut().zip(dwords) {
-                register[lane] = dword;
-            }
-        });
+        let mut rows = [[0; N]; WAVE];
+        for_each_lane(exec, |lane| rows[lane] = cells.load_dwords(addresses[lane] - base));
+        widest(Columns { rows: &rows, exec, out });
     }
 
     /// Stores every lane, and marks the bytes as initialised.

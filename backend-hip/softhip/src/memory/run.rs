@@ -146,6 +146,12 @@ impl Run {
         self.step == u64::from(bytes) || self.count == 1
     }
 
+    /// The lanes as a mask.
+    #[inline]
+    pub(super) fn exec(self) -> u64 {
+        (u64::MAX >> (64 - self.count)) << self.first
+    }
+
     /// The lanes as indices.
     #[inline]
     pub(super) fn lanes(self) -> std::ops::Range<usize> {

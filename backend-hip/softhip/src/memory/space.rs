@@ -52,6 +52,11 @@ impl Space {
 
     /// The allocation, live or freed, nearest to `address`, if one is within a slot's length.
     pub(super) fn nearest(&self, address: u64) -> Option<&Arc<Allocation>> {
+        // No other allocation has the byte.
+        if let Some(allocation) = self.slot_of(address).filter(|allocation| allocation.distance(address) == 0)
+        {
+            return Some(allocation);
+        }
         let around = [address.checked_sub(SLOT_BYTES), Some(address), address.checked_add(SLOT_BYTES)];
         let slots = around.into_iter().flatten().filter_map(|a| self.slot_of(a));
         let below = self.pinned.range(..=address).next_back();

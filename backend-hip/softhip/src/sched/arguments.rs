@@ -135,7 +135,7 @@ pub fn check_pointers(kernel: &Kernel, segment: &[u8], memory: &Memory) -> Resul
         let pointer = segment.get(start..).and_then(|rest| rest.first_chunk::<8>());
         if let (ArgumentKind::GlobalBuffer, Some(bytes)) = (&argument.kind, pointer) {
             let address = u64::from_le_bytes(*bytes);
-            if let Some(allocation) = memory.allocation_at(address).filter(|allocation| allocation.is_freed) {
+            if let Some(allocation) = memory.freed_at(address) {
                 let allocation = Box::new(allocation);
                 return Err(LaunchProblem::StaleArgument {
                     index,

@@ -5,6 +5,7 @@
 //! nothing orders them. Atomics do not race with atomics.
 
 use super::banks::Patterns;
+use super::deferred::Deferred;
 use crate::host;
 use crate::memory::{AccessKind, Checks};
 use crate::report::{LdsFault, LdsProblem, Segment};
@@ -100,6 +101,7 @@ pub(in crate::exec) struct Lds {
     pub(super) epoch: u32,
     pub(super) checks: Checks,
     pub(super) patterns: Patterns,
+    pub(super) deferred: Deferred,
 }
 
 impl Lds {
@@ -115,6 +117,7 @@ impl Lds {
             epoch: 1,
             checks,
             patterns: Patterns::new(),
+            deferred: Deferred::default(),
         }
     }
 
@@ -129,13 +132,18 @@ impl Lds {
 
     /// Forgets everything: the next workgroup begins.
     pub fn reset(&mut self) {
+        if self.words.is_empty() {
+            return;
+        }
         self.words.fill(0);
         self.written.fill(0);
         self.pass_barrier();
+        self.deferred.reset();
     }
 
     /// All waves have met: what was before is ordered before what comes.
     pub fn pass_barrier(&mut self) {
+        self.deferred.pass_barrier();
         if self.epoch == u32::MAX {
             self.records.clear();
             self.epoch = 0;
@@ -157,6 +165,9 @@ impl Lds {
         }
         if touch.kind == AccessKind::Atomic && !touch.at.is_multiple_of(touch.size.into()) {
             return Err(Self::fault(touch, LdsProblem::Misaligned { required: touch.size.into() }));
+        }
+        if self.checks.races {
+            self.meet_deferred_touch(touch);
         }
         let (first, last) = ((touch.at / 4) as usize, (end.saturating_sub(1) / 4) as usize);
         for word in first..=last {

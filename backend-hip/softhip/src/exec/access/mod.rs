@@ -3,6 +3,7 @@
 pub(super) mod atomic;
 mod banks;
 pub(super) mod buffer;
+mod deferred;
 pub(super) mod ds;
 pub(super) mod flat;
 pub(super) mod global;

@@ -15,15 +15,17 @@ use crate::wide::Job;
 #[derive(Debug)]
 pub(super) struct Together {
     /// Where each lane accesses; inactive lanes have the address of an active one.
-    addresses: Lanes,
-    exec: u64,
-    bytes: u32,
-    pattern: Pattern,
+    pub addresses: Lanes,
+    pub exec: u64,
+    pub bytes: u32,
+    pub pattern: Pattern,
+    /// The lowest and the highest address.
+    pub span: [u32; 2],
 }
 
 /// How the lanes' addresses follow each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Pattern {
+pub(super) enum Pattern {
     /// All the same.
     Same,
     /// All lanes are active, each right after the one before.
@@ -63,8 +65,10 @@ impl Together {
         }
         let first = addresses[0];
         let (mut highest, mut bits, mut apart, mut unpacked) = (0, 0, 0, 0);
+        let mut lowest = u32::MAX;
         for (lane, &address) in (0..).zip(&addresses) {
             highest = address.max(highest);
+            lowest = address.min(lowest);
             bits |= address.wrapping_add(offset);
             apart |= address ^ first;
             unpacked |= address ^ first.wrapping_add(bytes.wrapping_mul(lane));
@@ -84,7 +88,7 @@ impl Together {
         for address in &mut addresses {
             *address += offset;
         }
-        Some(Self { addresses, exec, bytes, pattern })
+        Some(Self { addresses, exec, bytes, pattern, span: [lowest + offset, highest + offset] })
     }
 
     #[inline(always)]
@@ -99,13 +103,18 @@ const fn marks(mark: u8) -> u32 {
 }
 
 /// One wave's access, as it is compared with the records.
-struct Marks {
+pub(super) struct Marks {
     epoch: u32,
     own: u32,
     offset: u32,
 }
 
 impl Marks {
+    #[inline(always)]
+    pub(super) fn new(epoch: u32, wave: u32, offset: u32) -> Self {
+        Self { epoch, own: marks(wave as u8 + 1), offset }
+    }
+
     /// Records that some bytes of a word, those of `mask`, are accessed, if that is surely no race.
     fn pass_bytes<const WRITE: bool>(&self, records: &mut Records, word: usize, mask: u32) -> bool {
         let own = self.own & mask;
@@ -208,13 +217,24 @@ impl Lds {
     /// Checks and records an access. `false`: it may be wrong, to be checked lane by lane.
     #[inline(always)]
     pub(super) fn pass<const WRITE: bool>(&mut self, lanes: &Together, wave: u32, offset: u32) -> bool {
-        let marks = Marks { epoch: self.epoch, own: marks(wave as u8 + 1), offset };
-        match (lanes.bytes, lanes.pattern) {
-            (0..4, _) => self.pass_narrow::<WRITE>(&marks, lanes),
-            (4, _) => self.pass_dwords::<WRITE, 1>(&marks, lanes),
-            (8, _) => self.pass_dwords::<WRITE, 2>(&marks, lanes),
-            (12, _) => self.pass_dwords::<WRITE, 3>(&marks, lanes),
-            _ => self.pass_dwords::<WRITE, 4>(&marks, lanes),
+        if !WRITE && lanes.bytes >= 4 && self.defer(lanes, wave, offset) {
+            return true;
+        }
+        if self.checks.races {
+            self.meet_deferred(lanes, WRITE);
+        }
+        self.record::<WRITE>(&Marks::new(self.epoch, wave, offset), lanes)
+    }
+
+    /// Checks an access, and records it at once.
+    #[inline(always)]
+    pub(super) fn record<const WRITE: bool>(&mut self, marks: &Marks, lanes: &Together) -> bool {
+        match lanes.bytes {
+            0..4 => self.pass_narrow::<WRITE>(marks, lanes),
+            4 => self.pass_dwords::<WRITE, 1>(marks, lanes),
+            8 => self.pass_dwords::<WRITE, 2>(marks, lanes),
+            12 => self.pass_dwords::<WRITE, 3>(marks, lanes),
+            _ => self.pass_dwords::<WRITE, 4>(marks, lanes),
         }
     }
 

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use super::cx::{Cx, Step};
 use super::uop::Uop;
 use super::word::Word;
+use crate::exec::float::Float;
 use crate::memory::{Lanes, WAVE};
 use crate::wide::{Job, widest};
 
@@ -194,6 +195,101 @@ pub(in crate::exec) fn map2_lane<A: Word, B: Word, D: Word>(
     f: impl Fn(A, B, usize) -> D,
 ) -> Step {
     assign(c, u, |(a, b), lane| f(a, b, lane))
+}
+
+/// A result that may be a NaN.
+pub(in crate::exec) trait MaybeNan: Word {
+    fn has_nan(self) -> bool;
+}
+
+impl<F: Float> MaybeNan for F {
+    #[inline(always)]
+    fn has_nan(self) -> bool {
+        self.is_nan()
+    }
+}
+
+impl<F: Float> MaybeNan for [F; 2]
+where
+    Self: Word,
+{
+    #[inline(always)]
+    fn has_nan(self) -> bool {
+        self[0].is_nan() | self[1].is_nan()
+    }
+}
+
+/// As [`Assign`]: by `plain`, or by `settled` if some lane's result is a NaN.
+struct Settle<'a, S, D, P, F> {
+    file: &'a mut [Lanes],
+    slots: [u16; 3],
+    to: u16,
+    exec: u64,
+    plain: P,
+    settled: F,
+    ty: PhantomData<(S, D)>,
+}
+
+impl<S: Operands, D: MaybeNan, P: Fn(S) -> D, F: Fn(S) -> D> Job for Settle<'_, S, D, P, F> {
+    type Out = ();
+    #[inline(always)]
+    fn run(self) {
+        let Self { file, slots, to, exec, plain, settled, .. } = self;
+        let sources = S::sources(file, slots);
+        let (mut low, mut high) = ([0; WAVE], [0; WAVE]);
+        let mut any_nan = false;
+        for lane in 0..WAVE {
+            let value = plain(S::get(sources, lane));
+            any_nan |= value.has_nan();
+            (low[lane], high[lane]) = value.to_registers();
+        }
+        if any_nan {
+            for lane in 0..WAVE {
+                (low[lane], high[lane]) = settled(S::get(sources, lane)).to_registers();
+            }
+        }
+        put(&mut file[usize::from(to)], &low, exec);
+        if D::REGISTERS == 2 {
+            put(&mut file[usize::from(to) + 1], &high, exec);
+        }
+    }
+}
+
+#[inline(always)]
+fn settle<S: Operands, D: MaybeNan>(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    plain: impl Fn(S) -> D,
+    settled: impl Fn(S) -> D,
+) -> Step {
+    let exec = c.wave.exec();
+    if exec != 0 {
+        let file = &mut c.wave.v;
+        widest(Settle { file, slots: u.src, to: u.dst, exec, plain, settled, ty: PhantomData });
+    }
+    Step::Next
+}
+
+/// `dst = settled(src0, src1)`, which is `plain(src0, src1)` unless that is a NaN.
+#[inline]
+pub(in crate::exec) fn settle2<A: Word, B: Word, D: MaybeNan>(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    plain: impl Fn(A, B) -> D,
+    settled: impl Fn(A, B) -> D,
+) -> Step {
+    settle(c, u, |(a, b)| plain(a, b), |(a, b)| settled(a, b))
+}
+
+/// As [`settle2`], of three sources.
+#[inline]
+pub(in crate::exec) fn settle3<A: Word, B: Word, C: Word, D: MaybeNan>(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    plain: impl Fn(A, B, C) -> D,
+    settled: impl Fn(A, B, C) -> D,
+) -> Step {
+    settle(c, u, |(s0, s1, s2)| plain(s0, s1, s2), |(s0, s1, s2)| settled(s0, s1, s2))
 }
 
 struct Select<'a> {

@@ -114,22 +114,25 @@ pub(super) struct Elements<const PER: usize> {
 }
 
 impl<const PER: usize> Elements<PER> {
+    /// Zeros.
+    pub const ZERO: Self = Self {
+        value: [[0.0; WAVE]; PER],
+        exponent: [[ZERO; WAVE]; PER],
+        smallest: i32::MAX / 2,
+        largest: ZERO,
+        not_finite: [false; WAVE],
+        all_finite: true,
+    };
+
+    /// Takes the elements in `registers`.
     #[inline(always)]
-    pub fn new<F: Format>(registers: &[Lanes; 2]) -> Self {
+    pub fn fill<F: Format>(&mut self, registers: &[Lanes; 2]) {
         let bits = F::INPUT.bits();
-        let mut elements = Self {
-            value: [[0.0; WAVE]; PER],
-            exponent: [[0; WAVE]; PER],
-            smallest: i32::MAX / 2,
-            largest: ZERO,
-            not_finite: [false; WAVE],
-            all_finite: true,
-        };
         let (mut smallest, mut largest) = ([i32::MAX / 2; WAVE], [ZERO; WAVE]);
         let mut specials = [0; WAVE];
         for e in 0..PER {
             let register = &registers[e * bits / 32];
-            let (value, exponent) = (&mut elements.value[e], &mut elements.exponent[e]);
+            let (value, exponent) = (&mut self.value[e], &mut self.exponent[e]);
             for lane in 0..WAVE {
                 let wide = F::widen((register[lane] >> (e * bits % 32)) & (u32::MAX >> (32 - bits)));
                 let magnitude = wide.to_bits() & 0x7fff_ffff;
@@ -145,14 +148,13 @@ impl<const PER: usize> Elements<PER> {
                 }
             }
         }
-        elements.all_finite = specials.iter().fold(0, |all, special| all | special) == 0;
-        if !elements.all_finite {
-            elements.not_finite = specials.map(|special| special != 0);
+        self.all_finite = specials.iter().fold(0, |all, special| all | special) == 0;
+        if !self.all_finite {
+            self.not_finite = specials.map(|special| special != 0);
         }
         if F::WIDE {
-            elements.smallest = smallest.into_iter().fold(i32::MAX / 2, i32::min);
-            elements.largest = largest.into_iter().fold(ZERO, i32::max);
+            self.smallest = smallest.into_iter().fold(i32::MAX / 2, i32::min);
+            self.largest = largest.into_iter().fold(ZERO, i32::max);
         }
-        elements
     }
 }

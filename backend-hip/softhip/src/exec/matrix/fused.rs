@@ -6,8 +6,9 @@
 //! * A product of two numbers of 11 significant bits has 22, so f32 holds it, as long as it stays in range.
 //! * Cut off 24 bits below the point of `2^largest`, it is the integer part of the product times `2^(24 − largest)`. That
 //!   is below `2^26`, so i32 holds the sum of 16 of them.
-//! * The sum with the addend is on a grid `2^−31` below the larger exponent: f64 holds the parts (37 bits) and the
-//!   total. What f64 makes of the total as an f32 is rounded once, denormals, overflow and signed zeros included.
+//! * The sum with the addend is on a grid 31 bits below the larger exponent. All of it that the rounding can see fits
+//!   i32 ([`in_words`]), which becomes f32 rounded once. Near denormals the parts (37 bits) and the total are taken as f64
+//!   instead ([`in_f64`]).
 //!
 //! Products that f32 cannot hold take the same way in f64.
 #![allow(unsafe_code, reason = "the conversion that vectors have is the one without a check of the range")]
@@ -50,8 +51,9 @@ impl<A: Format, B: Format, T: Tile, const PER: usize> Job for Add<'_, A, B, T, P
     #[inline(always)]
     fn run(self) {
         let Self { factors, d, .. } = self;
-        let a = Elements::<PER>::new::<A>(&factors.a);
-        let b = Elements::<PER>::new::<B>(&factors.b);
+        let (mut a, mut b) = (Elements::<PER>::ZERO, Elements::<PER>::ZERO);
+        a.fill::<A>(&factors.a);
+        b.fill::<B>(&factors.b);
         let small = A::WIDE && a.smallest + b.smallest < SMALLEST;
         let large = A::WIDE && a.largest + b.largest > LARGEST;
         if a.all_finite && b.all_finite && !small && !large {
@@ -128,6 +130,14 @@ trait Real: Copy {
 
     fn power_of_two(exponent: i32) -> Self;
 
+    /// How to see a sum as a word, if it is one.
+    fn in_words() -> Option<fn(Self::Sum) -> i32>;
+
+    fn add(a: Self::Sum, b: Self::Sum) -> Self::Sum;
+
+    /// Without `places` (not negative) low bits: towards minus infinity.
+    fn cut_down(sum: Self::Sum, places: i32) -> Self::Sum;
+
     /// The sum and the integer part of `a · b · scale`.
     ///
     /// # Safety
@@ -146,6 +156,21 @@ impl Real for f32 {
     }
 
     #[inline(always)]
+    fn in_words() -> Option<fn(i32) -> i32> {
+        Some(|sum| sum)
+    }
+
+    #[inline(always)]
+    fn add(a: i32, b: i32) -> i32 {
+        a + b
+    }
+
+    #[inline(always)]
+    fn cut_down(sum: i32, places: i32) -> i32 {
+        sum >> places.min(31)
+    }
+
+    #[inline(always)]
     unsafe fn add_integer_part(sum: i32, a: Self, b: Self, scale: Self) -> i32 {
         // SAFETY: the caller vouches for a finite value within i32.
         sum.wrapping_add(unsafe { (a * b * scale).to_int_unchecked::<i32>() })
@@ -160,6 +185,21 @@ impl Real for f64 {
     #[inline(always)]
     fn power_of_two(exponent: i32) -> Self {
         Self::from_bits(((1023 + exponent) as u64) << 52)
+    }
+
+    #[inline(always)]
+    fn in_words() -> Option<fn(Self) -> i32> {
+        None
+    }
+
+    #[inline(always)]
+    fn add(a: Self, b: Self) -> Self {
+        a + b
+    }
+
+    #[inline(always)]
+    fn cut_down(sum: Self, places: i32) -> Self {
+        (sum * Self::power_of_two(-places)).floor()
     }
 
     #[inline(always)]
@@ -205,11 +245,11 @@ unsafe fn add<R: Real, F: Format, T: Tile, const PER: usize>(
                     let even = unsafe { products.sums(first, 2, group / 2) };
                     // SAFETY: likewise.
                     let odd = unsafe { products.sums(first + 1, 2, group / 2) };
-                    round::<F>(lanes, |i| join(even.of(i), odd.of(i)));
+                    round::<R, F>(lanes, |i| join::<R>(even.of(i), odd.of(i)));
                 } else {
                     // SAFETY: likewise.
                     let sums = unsafe { products.sums(first, 1, group) };
-                    round::<F>(lanes, |i| sums.of(i));
+                    round::<R, F>(lanes, |i| sums.of(i));
                 }
             }
         }
@@ -224,8 +264,8 @@ struct Sums<R: Real> {
 
 impl<R: Real> Sums<R> {
     #[inline(always)]
-    fn of(&self, i: usize) -> (f64, i32) {
-        (self.sum[i].into(), self.exponent[i])
+    fn of(&self, i: usize) -> (R::Sum, i32) {
+        (self.sum[i], self.exponent[i])
     }
 }
 
@@ -273,35 +313,77 @@ impl<R: Real, T: Tile, const PER: usize> Products<'_, R, T, PER> {
 
 /// Even and odd products: the one with the smaller exponent is cut off (towards minus infinity) as the other.
 #[inline(always)]
-fn join((even, even_exponent): (f64, i32), (odd, odd_exponent): (f64, i32)) -> (f64, i32) {
+fn join<R: Real>((even, even_exponent): (R::Sum, i32), (odd, odd_exponent): (R::Sum, i32)) -> (R::Sum, i32) {
     let exponent = even_exponent.max(odd_exponent);
-    let cut = |sum: f64, own: i32| (sum * f64::power_of_two(own - exponent)).floor();
-    (cut(even, even_exponent) + cut(odd, odd_exponent), exponent)
+    let cut = |sum: R::Sum, own: i32| R::cut_down(sum, exponent - own);
+    (R::add(cut(even, even_exponent), cut(odd, odd_exponent)), exponent)
 }
 
-/// Adds `sum · 2^(exponent − 24)` to each lane, cut off and rounded as the matrix units do it.
+/// The exponent field of the smallest exponent for which [`in_words`] does.
+const LOWEST_FIELD: i32 = -102 + 127;
+
+/// `sum · 2^(exponent − 24) + addend`, cut off and rounded as the matrix units do it, in words of 32 bits; addend and
+/// result are bits. The addend is finite, and the larger exponent, or 32 times the addend's, is at least `2^-102`.
+///
+/// Up to `2^5` times the larger power of two of the products, the addend is brought to the unit of the sum, which is
+/// `2^(exponent − 24)`. It is below `2^30` then, the sum below `2^29` (16 products of 8-bit formats: `2^29.9`). A larger
+/// addend has a unit of its own, 29 bits below it, and the sum is brought to that. All bits that the sum loses on the
+/// way from 31 to 29 bits below the addend go to its last bit, which is far below the last place of the result:
+/// the total is above `2^26`, as the sum is below `2^28` (`2^28.9`) then.
 #[inline(always)]
-fn round<F: Format>(lanes: &mut [u32; SIDE], sums: impl Fn(usize) -> (f64, i32)) {
+fn in_words<F: Format>(sum: i32, exponent: i32, addend: u32) -> u32 {
+    let field = ((addend >> 23) & 0xff) as i32;
+    let addend_exponent = field.max(1) - 127;
+    let significand = ((addend & 0x7f_ffff) | ((field.min(1) as u32) << 23)).cast_signed();
+    let sign = addend.cast_signed() >> 31;
+    let above = addend_exponent - exponent;
+    let kept = (((significand ^ sign) - sign) << 6) >> (5 - above).clamp(0, 31);
+    let kept = if F::INTERLEAVED && above < -25 { 0 } else { kept };
+    // Bits that the sum loses: first those that count for nothing, then up to two that do.
+    let lost = (above - 5).max(0);
+    let sticky = lost.min(2);
+    let cut = sum >> (lost - sticky).min(31);
+    let short = cut >> sticky;
+    let short = if short << sticky == cut { short } else { short | 1 };
+    let unit = exponent.max(addend_exponent - 5) - 24;
+    ((short + kept) as f32 * f32::power_of_two(unit)).to_bits()
+}
+
+/// As [`in_words`], for any addend and all exponents.
+#[inline(always)]
+fn in_f64<F: Format>(sum: f64, exponent: i32, addend: u32) -> u32 {
+    let magnitude = addend & 0x7fff_ffff;
+    let addend_exponent = ((magnitude >> 23) as i32).max(1) - 127;
+    let largest = exponent.max(addend_exponent);
+    // 31 bits below the larger one.
+    let sum = (sum * f64::power_of_two(exponent - largest + 7)).floor();
+    let kept = (f64::from(f32::from_bits(addend)) * f64::power_of_two(24 - largest)).floor();
+    let kept = if F::INTERLEAVED && largest - addend_exponent > 25 { 0.0 } else { kept };
+    let total = ((sum + 128.0 * kept) * f64::power_of_two(largest - 31)) as f32;
+    // Finite products change neither an infinity nor a NaN.
+    let passed_on = if magnitude > INFINITY { 0x7fc0_0000 } else { addend };
+    if magnitude >= INFINITY { passed_on } else { total.to_bits() }
+}
+
+/// Adds `sum · 2^(exponent − 24)` to each lane.
+#[inline(always)]
+fn round<R: Real, F: Format>(lanes: &mut [u32; SIDE], sums: impl Fn(usize) -> (R::Sum, i32)) {
     let addends = *lanes;
-    let mut any_special = false;
-    for i in 0..SIDE {
-        let (sum, exponent) = sums(i);
-        let magnitude = addends[i] & 0x7fff_ffff;
-        any_special |= magnitude >= INFINITY;
-        let addend_exponent = ((magnitude >> 23) as i32).max(1) - 127;
-        let largest = exponent.max(addend_exponent);
-        // 31 bits below the larger one.
-        let sum = (sum * f64::power_of_two(exponent - largest + 7)).floor();
-        let kept = (f64::from(f32::from_bits(addends[i])) * f64::power_of_two(24 - largest)).floor();
-        let kept = if F::INTERLEAVED && largest - addend_exponent > 25 { 0.0 } else { kept };
-        lanes[i] = (((sum + 128.0 * kept) * f64::power_of_two(largest - 31)) as f32).to_bits();
+    let mut rare = true;
+    if let Some(words) = R::in_words() {
+        let mut any_rare = 0;
+        for i in 0..SIDE {
+            let (sum, exponent) = sums(i);
+            let field = ((addends[i] >> 23) & 0xff) as i32;
+            any_rare |= u32::from(field == 255) | u32::from((exponent + 127).max(field - 5) < LOWEST_FIELD);
+            lanes[i] = in_words::<F>(words(sum), exponent, addends[i]);
+        }
+        rare = any_rare != 0;
     }
-    if any_special {
-        // Finite products change neither an infinity nor a NaN.
-        for (lane, addend) in lanes.iter_mut().zip(addends) {
-            let magnitude = addend & 0x7fff_ffff;
-            let passed_on = if magnitude > INFINITY { 0x7fc0_0000 } else { addend };
-            *lane = if magnitude >= INFINITY { passed_on } else { *lane };
+    if rare {
+        for i in 0..SIDE {
+            let (sum, exponent) = sums(i);
+            lanes[i] = in_f64::<F>(sum.into(), exponent, addends[i]);
         }
     }
 }

@@ -3,21 +3,22 @@
 use half::f16;
 
 use crate::exec::core::cx::{Cx, Handler, Step};
-use crate::exec::core::lanes::{map1, map2, map3};
+use crate::exec::core::lanes::{map1, map2, map3, settle2, settle3};
 use crate::exec::core::mode::Round;
 use crate::exec::core::uop::Uop;
 use crate::exec::float::{self, Float, soft};
 use crate::isa::Op;
 
-/// Two sources: `fast` under round-to-nearest-even, `slow` otherwise.
+/// Two sources: `fast` under round-to-nearest-even, which is `host` but for NaNs; `slow` otherwise.
 pub(super) fn fp2<F: Float>(
     c: &mut Cx<'_>,
     u: &Uop,
+    host: impl Fn(F, F) -> F,
     fast: impl Fn(F, F) -> F,
     slow: fn(Round, F, F) -> F,
 ) -> Step {
     match c.wave.mode.round_of(F::SIZE) {
-        Round::Nearest => map2(c, u, fast),
+        Round::Nearest => settle2(c, u, host, fast),
         round => map2(c, u, move |a, b| slow(round, a, b)),
     }
 }
@@ -26,11 +27,12 @@ pub(super) fn fp2<F: Float>(
 pub(super) fn fp3<F: Float>(
     c: &mut Cx<'_>,
     u: &Uop,
+    host: impl Fn(F, F, F) -> F,
     fast: impl Fn(F, F, F) -> F,
     slow: fn(Round, F, F, F) -> F,
 ) -> Step {
     match c.wave.mode.round_of(F::SIZE) {
-        Round::Nearest => map3(c, u, fast),
+        Round::Nearest => settle3(c, u, host, fast),
         round => map3(c, u, move |a, b, d| slow(round, a, b, d)),
     }
 }
@@ -61,8 +63,8 @@ fn med3<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
 }
 
 /// An operation that f64 carries out exactly for every format.
-fn integral<F: Float>(c: &mut Cx<'_>, u: &Uop, f: fn(f64) -> f64) -> Step {
-    map1(c, u, move |a: F| float::settle(F::from_f64(f(a.to_f64())), [a]))
+fn integral<F: Float>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(f64) -> f64) -> Step {
+    map1(c, u, |a: F| float::settle(F::from_f64(f(a.to_f64())), [a]))
 }
 
 /// `x - floor(x)`, kept below 1.
@@ -96,6 +98,21 @@ fn frexp_mantissa<F: Float>(value: F) -> F {
     soft::ldexp(Round::Nearest, value, -frexp_exponent(value))
 }
 
+/// `value · 2^by` to nearest. f64 holds the product exactly: beyond 300 either way it is out of f32's range for sure.
+#[inline(always)]
+fn scaled(value: f32, by: i32) -> f32 {
+    let power = f64::from_bits(((1023 + by.clamp(-300, 300)) as u64) << 52);
+    let product = (f64::from(value) * power) as f32;
+    if value.is_nan() { value.quieted() } else { product }
+}
+
+fn ldexp_f32(c: &mut Cx<'_>, u: &Uop) -> Step {
+    match c.wave.mode.round32 {
+        Round::Nearest => map2(c, u, scaled),
+        _ => ldexp::<f32>(c, u),
+    }
+}
+
 fn ldexp<F: Float>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let round = c.wave.mode.round_of(F::SIZE);
     map2(c, u, move |a: F, by: i32| soft::ldexp(round, a, by))
@@ -111,6 +128,14 @@ fn mul_legacy(a: f32, b: f32) -> f32 {
     if a == 0.0 || b == 0.0 { 0.0 } else { float::mul(a, b) }
 }
 
+fn host_sub<F: Float>(a: F, b: F) -> F {
+    a.host_add(b.negated())
+}
+
+fn host_mad<F: Float>(a: F, b: F, d: F) -> F {
+    a.host_mul(b).host_add(d)
+}
+
 /// A product that is rounded before the sum.
 fn mad<F: Float>(a: F, b: F, d: F) -> F {
     float::add(float::mul(a, b), d)
@@ -122,24 +147,28 @@ fn mad_slow<F: Float>(round: Round, a: F, b: F, d: F) -> F {
 
 pub(super) fn handler(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
-        Op::v_add_f32 => |c, u| fp2::<f32>(c, u, float::add, soft::add),
-        Op::v_add_f64 => |c, u| fp2::<f64>(c, u, float::add, soft::add),
-        Op::v_add_f16 => |c, u| fp2::<f16>(c, u, float::add, soft::add),
-        Op::v_sub_f32 => |c, u| fp2::<f32>(c, u, float::sub, soft::sub),
-        Op::v_sub_f16 => |c, u| fp2::<f16>(c, u, float::sub, soft::sub),
-        Op::v_subrev_f32 => |c, u| fp2::<f32>(c, u, |a, b| float::sub(b, a), |r, a, b| soft::sub(r, b, a)),
-        Op::v_subrev_f16 => |c, u| fp2::<f16>(c, u, |a, b| float::sub(b, a), |r, a, b| soft::sub(r, b, a)),
-        Op::v_mul_f32 => |c, u| fp2::<f32>(c, u, float::mul, soft::mul),
-        Op::v_mul_f64 => |c, u| fp2::<f64>(c, u, float::mul, soft::mul),
-        Op::v_mul_f16 => |c, u| fp2::<f16>(c, u, float::mul, soft::mul),
+        Op::v_add_f32 => |c, u| fp2::<f32>(c, u, f32::host_add, float::add, soft::add),
+        Op::v_add_f64 => |c, u| fp2::<f64>(c, u, f64::host_add, float::add, soft::add),
+        Op::v_add_f16 => |c, u| fp2::<f16>(c, u, f16::host_add, float::add, soft::add),
+        Op::v_sub_f32 => |c, u| fp2::<f32>(c, u, host_sub, float::sub, soft::sub),
+        Op::v_sub_f16 => |c, u| fp2::<f16>(c, u, host_sub, float::sub, soft::sub),
+        Op::v_subrev_f32 => |c, u| {
+            fp2::<f32>(c, u, |a, b| host_sub(b, a), |a, b| float::sub(b, a), |r, a, b| soft::sub(r, b, a))
+        },
+        Op::v_subrev_f16 => |c, u| {
+            fp2::<f16>(c, u, |a, b| host_sub(b, a), |a, b| float::sub(b, a), |r, a, b| soft::sub(r, b, a))
+        },
+        Op::v_mul_f32 => |c, u| fp2::<f32>(c, u, f32::host_mul, float::mul, soft::mul),
+        Op::v_mul_f64 => |c, u| fp2::<f64>(c, u, f64::host_mul, float::mul, soft::mul),
+        Op::v_mul_f16 => |c, u| fp2::<f16>(c, u, f16::host_mul, float::mul, soft::mul),
         Op::v_mul_legacy_f32 => |c, u| map2(c, u, mul_legacy),
         Op::v_fma_f32 | Op::v_fmac_f32 | Op::v_fmamk_f32 | Op::v_fmaak_f32 => {
-            |c, u| fp3::<f32>(c, u, float::fma, soft::fma)
+            |c, u| fp3::<f32>(c, u, f32::host_fma, float::fma, soft::fma)
         }
-        Op::v_fma_f64 | Op::v_fmac_f64 => |c, u| fp3::<f64>(c, u, float::fma, soft::fma),
-        Op::v_fma_f16 | Op::v_fma_legacy_f16 => |c, u| fp3::<f16>(c, u, float::fma, soft::fma),
+        Op::v_fma_f64 | Op::v_fmac_f64 => |c, u| fp3::<f64>(c, u, f64::host_fma, float::fma, soft::fma),
+        Op::v_fma_f16 | Op::v_fma_legacy_f16 => |c, u| fp3::<f16>(c, u, f16::host_fma, float::fma, soft::fma),
         Op::v_mac_f16 | Op::v_madmk_f16 | Op::v_madak_f16 | Op::v_mad_f16 | Op::v_mad_legacy_f16 => {
-            |c, u| fp3::<f16>(c, u, mad, mad_slow)
+            |c, u| fp3::<f16>(c, u, host_mad, mad, mad_slow)
         }
         Op::v_min_f32 => minimum::<f32>,
         Op::v_min_f64 => minimum::<f64>,
@@ -174,10 +203,33 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
         Op::v_frexp_mant_f32 => |c, u| map1(c, u, frexp_mantissa::<f32>),
         Op::v_frexp_mant_f64 => |c, u| map1(c, u, frexp_mantissa::<f64>),
         Op::v_frexp_mant_f16 => |c, u| map1(c, u, frexp_mantissa::<f16>),
-        Op::v_ldexp_f32 => ldexp::<f32>,
+        Op::v_ldexp_f32 => ldexp_f32,
         Op::v_ldexp_f64 => ldexp::<f64>,
         Op::v_ldexp_f16 => ldexp_f16,
         _ => return None,
     };
     Some(handler)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::splitmix64;
+
+    #[test]
+    fn scaling_by_the_host_is_scaling_in_integers() {
+        let mut state = 5;
+        for turn in 0..200_000 {
+            let bits = splitmix64(&mut state);
+            let value = f32::from_bits(bits as u32);
+            let by = match turn % 3 {
+                0 => (bits >> 32) as i32,
+                1 => (bits >> 32) as i32 % 400,
+                // Next to the denormals.
+                _ => -126 - (value.exponent() - 127) - ((bits >> 32) as i32 % 30),
+            };
+            let expected = soft::ldexp(Round::Nearest, value, by);
+            assert_eq!(scaled(value, by).to_bits(), expected.to_bits(), "{value:e} {by}");
+        }
+    }
 }

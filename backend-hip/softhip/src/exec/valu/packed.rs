@@ -3,7 +3,7 @@
 use half::f16;
 
 use crate::exec::core::cx::{Cx, Handler, Step};
-use crate::exec::core::lanes::{map2, map3};
+use crate::exec::core::lanes::{map2, map3, settle3};
 use crate::exec::core::mode::Round;
 use crate::exec::core::uop::Uop;
 use crate::exec::core::word::Word;
@@ -42,7 +42,12 @@ where
     [F; 2]: Word,
 {
     match c.wave.mode.round_of(F::SIZE) {
-        Round::Nearest => pair3(c, u, float::fma::<F>),
+        Round::Nearest => settle3(
+            c,
+            u,
+            |a: [F; 2], b: [F; 2], d: [F; 2]| [a[0].host_fma(b[0], d[0]), a[1].host_fma(b[1], d[1])],
+            |a: [F; 2], b: [F; 2], d: [F; 2]| [float::fma(a[0], b[0], d[0]), float::fma(a[1], b[1], d[1])],
+        ),
         round => pair3(c, u, move |a: F, b, d| soft::fma(round, a, b, d)),
     }
 }
