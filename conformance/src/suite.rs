@@ -1,6 +1,6 @@
 //! All cases: which there are, and running one by name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use kernels::{Expected, SplitMix64};
 
@@ -67,17 +67,17 @@ impl Filter {
 /// How many of the cases run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slice {
-    /// A part of each op, format and kind, chosen by hash: a verdict in a minute.
+    /// A part of each op, format and kind, chosen by hash, with every value of every field of a name in it: a verdict in a minute.
     Quick,
     /// Every case.
     Full,
 }
 
 /// Of every op, format and kind, the quick slice has one case of so many.
-const QUICK_SHARE: usize = 24;
+const QUICK_SHARE: usize = 32;
 
 /// And at least so many, where there are as many.
-const QUICK_LEAST: usize = 4;
+const QUICK_LEAST: usize = 3;
 
 impl Slice {
     /// Keeps the slice's part of `names`, in their order. A name is kept or left out for all backends alike.
@@ -94,10 +94,20 @@ impl Slice {
         for group in groups.values_mut() {
             group.sort_unstable();
             let count = group.len().div_ceil(QUICK_SHARE).max(QUICK_LEAST);
-            group.iter().take(count).for_each(|(_, at)| kept[*at] = true);
+            let mut seen = HashSet::new();
+            for (nth, (_, at)) in group.iter().enumerate() {
+                let new = values(&names[*at]).fold(false, |new, value| seen.insert(value) | new);
+                kept[*at] = nth < count || new;
+            }
         }
         names.into_iter().zip(kept).filter_map(|(name, kept)| kept.then_some(name)).collect()
     }
+}
+
+/// The fields of a case's name, `field=value` each. A seed is no property of a case.
+fn values(full: &str) -> impl Iterator<Item = &str> {
+    let fields = full.splitn(4, '/').nth(3).unwrap_or_default().split(',');
+    fields.filter(|field| !field.starts_with("seed="))
 }
 
 /// The group of a case, `op/format/kind`, and a hash of its name without the backend: the same on every machine.
@@ -170,6 +180,13 @@ mod tests {
         let groups =
             |names: &[String]| names.iter().map(|n| stratum(n).0).collect::<std::collections::BTreeSet<_>>();
         assert_eq!(groups(&all), groups(&quick));
+        let covered = |names: &[String]| -> HashSet<(String, String)> {
+            names
+                .iter()
+                .flat_map(|n| values(n).map(|v| (stratum(n).0, v.to_owned())).collect::<Vec<_>>())
+                .collect()
+        };
+        assert_eq!(covered(&all), covered(&quick), "every value of every field");
         assert!(quick.len() * 10 < all.len(), "{} of {}", quick.len(), all.len());
         let other: Vec<String> = Slice::Quick.of(names("soft", &Filter::default()));
         let without = |name: &String| stratum(name);
