@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_lead_back_to_their_cases() {
         let names = names("cpu", &Filter::default());
-        let unique: std::collections::HashSet<_> = names.iter().collect();
+        let unique: HashSet<_> = names.iter().collect();
         assert_eq!(unique.len(), names.len());
         for name in &names {
             understands(name).unwrap();
