@@ -109,7 +109,7 @@ mod tests {
         for mutant in mutants() {
             let object = mutant.object().unwrap_or_else(|| panic!("{} has no object", mutant.name));
             assert!(seen.insert(object), "{} is built as another one", mutant.name);
-            let own = backend_hip::objects::gfx942(mutant.stem.name()).unwrap();
+            let own = gfx942(mutant.stem.name()).unwrap();
             assert_ne!(object, own, "{} is no mutant", mutant.name);
         }
     }
