@@ -57,9 +57,9 @@ impl Filter {
         let mut parts = name.splitn(3, '/');
         let (op, _, rest) =
             (parts.next().unwrap_or_default(), parts.next(), parts.next().unwrap_or_default());
-        self.0.iter().all(|word| match word.contains('/') {
-            true => name.contains(word.as_str()),
-            false => op.contains(word.as_str()) || rest.contains(word.as_str()),
+        self.0.iter().all(|word| {
+            let word = word.as_str();
+            if word.contains('/') { name.contains(word) } else { op.contains(word) || rest.contains(word) }
         })
     }
 }

@@ -62,7 +62,7 @@ fn check_vocab(folder: &Path, name: &str) {
 }
 
 /// Prompts recorded with SmolLM2, whose file `ASSAY_MODEL` names.
-fn smollm2_prompts_match_llama_cpp(model: PathBuf) {
+fn smollm2_prompts_match_llama_cpp(model: &Path) {
     let gguf = Gguf::open(model).unwrap();
     let tokenizer = Tokenizer::from_metadata(gguf.metadata()).unwrap();
     let options = EncodeOptions { add_special: true, parse_special: true };

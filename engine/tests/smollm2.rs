@@ -72,7 +72,7 @@ fn records() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../golden/smollm2")
 }
 
-fn setup(model: PathBuf) -> (Gguf, ModelConfig, PathBuf) {
+fn setup(model: &Path) -> (Gguf, ModelConfig, PathBuf) {
     let gguf = Gguf::open(model).unwrap();
     let config = ModelConfig::from_gguf(&gguf).unwrap();
     guard_rail::enforce(&config, &gguf, true).unwrap();
@@ -119,34 +119,34 @@ fn follows_the_record<B: Backend>(model: &mut Model<B>, folder: &Path) {
     }
 }
 
-fn reference_follows_llama_cpp_on_exact_activations(model: PathBuf) {
+fn reference_follows_llama_cpp_on_exact_activations(model: &Path) {
     let (gguf, config, folder) = setup(model);
     let mut model = Model::load(Reference::default(), &gguf, config).unwrap();
     follows_the_record(&mut model, &folder);
 }
 
-fn fast_backend_follows_llama_cpp_on_exact_activations(model: PathBuf) {
+fn fast_backend_follows_llama_cpp_on_exact_activations(model: &Path) {
     let (gguf, config, folder) = setup(model);
     let mut model = Model::load(Fast::exact(0), &gguf, config).unwrap();
     follows_the_record(&mut model, &folder);
 }
 
 /// The rail has nothing to say about a sound model file.
-fn a_real_model_passes_the_guard_rail(model: PathBuf) {
+fn a_real_model_passes_the_guard_rail(model: &Path) {
     let gguf = Gguf::open(model).unwrap();
     let config = ModelConfig::from_gguf(&gguf).unwrap();
     assert_eq!(guard_rail::check(&config, &gguf), []);
 }
 
-fn a_second_reader_agrees_on_a_real_model(model: PathBuf) {
-    second_reader::assert_agrees(&fs::read(&model).unwrap(), &Gguf::open(&model).unwrap());
+fn a_second_reader_agrees_on_a_real_model(model: &Path) {
+    second_reader::assert_agrees(&fs::read(model).unwrap(), &Gguf::open(model).unwrap());
 }
 
 /// Tokens after the first prompt for which the software device is asked.
 const DECODED: usize = 3;
 
 /// HIP kernels on the software device: a prompt at once, then tokens one at a time, each the recorded one.
-fn software_device_follows_llama_cpp(model: PathBuf) {
+fn software_device_follows_llama_cpp(model: &Path) {
     let (gguf, config, folder) = setup(model);
     let backend = HipBackend::software(softhip::control::Options::default(), Options::default()).unwrap();
     let mut told = Vec::new();
@@ -179,7 +179,7 @@ fn software_device_follows_llama_cpp(model: PathBuf) {
 }
 
 /// The first recorded prompt, token by token, through the whole decode loop.
-fn fast_backend_generates_the_recorded_text(model: PathBuf) {
+fn fast_backend_generates_the_recorded_text(model: &Path) {
     let (gguf, config, folder) = setup(model);
     let mut model = Model::load(Fast::exact(0), &gguf, config).unwrap();
     let Record { prompt_ids, gen_ids, .. } = record(&folder, 0);
@@ -200,7 +200,7 @@ fn fast_backend_generates_the_recorded_text(model: PathBuf) {
 const EIGHT_BIT_NMSE: f64 = 8e-3;
 const EIGHT_BIT_KL: f64 = 0.05;
 
-fn eight_bit_activations_stay_close_to_exact_ones(model: PathBuf) {
+fn eight_bit_activations_stay_close_to_exact_ones(model: &Path) {
     let (gguf, config, folder) = setup(model);
     let mut model = Model::load(Fast::default(), &gguf, config).unwrap();
     for prompt in 0..4 {
@@ -238,7 +238,7 @@ const WINDOW: usize = 512;
 
 /// Rounded activations shift the loss of a single token by a tenth in either direction, so it takes some thousand tokens to tell a cost
 /// of half a percent: the text in `golden/perplexity`, then the longer licence.
-fn eight_bit_activations_cost_less_than_half_a_percent_of_perplexity(model: PathBuf) {
+fn eight_bit_activations_cost_less_than_half_a_percent_of_perplexity(model: &Path) {
     let (gguf, config, _) = setup(model);
     let tokenizer = Tokenizer::from_metadata(gguf.metadata()).unwrap();
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");

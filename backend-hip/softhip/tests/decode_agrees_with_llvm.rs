@@ -337,8 +337,8 @@ fn main() -> ExitCode {
     test_needs::run(trials)
 }
 
-fn random_words_decode_as_in_llvm(program: String) {
-    let mc = llvm::Disassembler::new(program);
+fn random_words_decode_as_in_llvm(program: &str) {
+    let mc = llvm::Disassembler::new(program.into());
     let trials = number_from_env("ASSAY_DECODE_WORDS", 20_000);
     let seed = number_from_env("ASSAY_DECODE_SEED", 1);
     eprintln!("{trials} trials per encoding, seed {seed}");
@@ -390,14 +390,14 @@ fn objdump_lines(stdout: &str) -> Vec<(u64, String)> {
         .collect()
 }
 
-fn objects_print_as_in_llvm_objdump(program: String) {
+fn objects_print_as_in_llvm_objdump(program: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/objects");
     let mut objects: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     objects.retain(|path| path.extension().is_some_and(|extension| extension == "hsaco"));
     assert!(!objects.is_empty());
     let mut total = 0;
     for path in &objects {
-        let output = Command::new(&program).args(["-d", "--mcpu=gfx942"]).arg(path).output().unwrap();
+        let output = Command::new(program).args(["-d", "--mcpu=gfx942"]).arg(path).output().unwrap();
         let theirs = objdump_lines(&String::from_utf8(output.stdout).unwrap());
         let object = CodeObject::parse(&std::fs::read(path).unwrap()).unwrap();
         let text = object.image().segments().iter().find(|segment| segment.executable).unwrap();

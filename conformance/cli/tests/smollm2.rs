@@ -6,7 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, ExitCode, Output};
 
 use assay_cli::backends::Settings;
@@ -23,7 +23,7 @@ fn main() -> ExitCode {
     ])
 }
 
-fn every_op_on_the_software_device_is_inside_its_bound(model: PathBuf) {
+fn every_op_on_the_software_device_is_inside_its_bound(model: &Path) {
     let gguf = Gguf::open(model).unwrap();
     let config = ModelConfig::from_gguf(&gguf).unwrap();
     let tokenizer = Tokenizer::from_metadata(gguf.metadata()).unwrap();
@@ -73,7 +73,7 @@ fn stderr(output: &Output) -> String {
 }
 
 /// The logits have a weight of 30 MB.
-fn a_large_op_of_a_real_model_becomes_a_small_capsule(model: PathBuf) {
+fn a_large_op_of_a_real_model_becomes_a_small_capsule(model: &Path) {
     let model = model.to_str().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let capsule = folder.path().join("logits.capsule");

@@ -65,12 +65,12 @@ pub fn run(trials: Vec<Trial>) -> ExitCode {
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }
 
-/// Trials named after the functions that they run, each on what `$need` found.
+/// Trials named after the functions that they run, each on a reference to what `$need` found.
 #[macro_export]
 macro_rules! trials {
     ($need:expr; $($test:ident),+ $(,)?) => {{
         let need = $need;
-        vec![$(need.trial(stringify!($test), $test)),+]
+        vec![$(need.trial(stringify!($test), |found| $test(&found))),+]
     }};
 }
 

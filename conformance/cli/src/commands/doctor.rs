@@ -38,7 +38,7 @@ impl Finding {
 }
 
 impl Doctor {
-    #[expect(clippy::unnecessary_wraps, reason = "the signature of every command")]
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the signature of every command")]
     pub fn run(self) -> Result<End, Trouble> {
         print(&format!("assay {}\n\n", build_info::long()));
         let findings = [

@@ -110,7 +110,7 @@ impl Locate {
             write(path, report::fault::page(&located))?;
             print(&format!("report: {}\n", path.display()));
         }
-        print(&self.next_steps(&located));
+        print(&Self::next_steps(&located));
         if located.fault.is_none()
             && let Some(path) = &self.capsule
         {
@@ -120,7 +120,7 @@ impl Locate {
     }
 
     /// What to do now.
-    fn next_steps(&self, located: &Located) -> String {
+    fn next_steps(located: &Located) -> String {
         match &located.fault {
             Some(Fault { capsule: Some(path), .. }) => format!(
                 "next: assay replay {0} --shrink makes it small; assay replay {0} --backend soft checks every access\n",

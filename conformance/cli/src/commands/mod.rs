@@ -237,5 +237,5 @@ pub fn backend_help() -> String {
 /// A word about the words of a filter that are names of backends; empty where none is.
 pub fn backend_words(filter: &str) -> String {
     let words = filter.split_whitespace().filter(|word| backends::KNOWN.iter().any(|k| k.name == *word));
-    words.map(|word| format!("; '{word}' is a backend: use --backend {word}")).collect()
+    words.fold(String::new(), |text, word| format!("{text}; '{word}' is a backend: use --backend {word}"))
 }

@@ -11,7 +11,7 @@ pub const CHECK_REPORT: &str = include_str!("../../schema/check-report.schema.js
 pub struct Schema {}
 
 impl Schema {
-    #[expect(clippy::unnecessary_wraps, reason = "the signature of every command")]
+    #[expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "the signature of every command")]
     pub fn run(self) -> Result<End, Trouble> {
         print(CHECK_REPORT);
         Ok(End::Well)
