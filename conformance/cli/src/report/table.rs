@@ -95,7 +95,8 @@ fn failure(sweep: &Sweep, group: &FailureGroup<'_>) -> String {
 
 /// The findings of a case, indented.
 fn lines(case: &CaseResult) -> String {
-    findings(case).iter().map(|failure| format!("  {}: {}\n", failure.found_by, failure.what)).collect()
+    let line = |f: &conformance::trial::Failure| ["  ", &f.found_by.to_string(), ": ", &f.what, "\n"].concat();
+    findings(case).iter().map(line).collect()
 }
 
 /// In which formats the cases of a group are, where there are several.
