@@ -146,6 +146,11 @@ fn thousands(n: usize) -> String {
     text
 }
 
+/// `1 case`, `1,156 cases`.
+fn cases(n: usize) -> String {
+    format!("{} case{}", thousands(n), if n == 1 { "" } else { "s" })
+}
+
 /// The command that runs a case again.
 pub fn rerun(name: &str) -> String {
     if let Some(path) = name.strip_prefix(PREFIX) {

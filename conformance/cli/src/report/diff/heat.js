@@ -4,8 +4,8 @@ const rows = [...Array(D.layers).keys(), -1];
 slider.max = D.steps - 1;
 let at = [0, 0];
 const digits = "⁰¹²³⁴⁵⁶⁷⁸⁹", power = (e) => (e ? "10⁻" + digits[-e] : "1");
-const unit = D.local ? "of the budget" : "of the left run", top = D.local ? 0 : -2;
-const decades = [-5, -4, -3, -2, -1, 0].map((e) => [limit() * 10 ** e, `up to ${power(e + top)} ${e ? "" : unit}`]);
+const unit = D.local ? "of the budget" : "of the left run", largest = D.local ? 0 : -2;
+const decades = [-5, -4, -3, -2, -1, 0].map((e) => [limit() * 10 ** e, `up to ${power(e + largest)} ${e ? "" : unit}`]);
 const legend = [[0, "equal"], ...(D.local ? [[-1, "correctly rounded: no nearer value exists"]] : []), ...decades, [2 * limit(), D.local ? "beyond the bound: wrong" : "further apart"]];
 by("scale").innerHTML = legend.map(([value, text]) => `<li><i style="background:${colour(value)}"></i> ${text}</li>`).join("") +
   (D.first ? `<li><i class="first" style="background:${colour(2 * limit())}">!</i> the first divergence</li>` : "") + `<li><i class="none"></i> no op there</li>`;
@@ -27,13 +27,13 @@ function rank(value) { return value < 0 ? Number.MIN_VALUE : value; }
 
 function limit() { return D.local ? 1 : 1e-2; }
 
-// Six decades from pale to dark; beyond the bound, red.
+// Green where equal, teal where correctly rounded, six decades from pale to dark blue; beyond the bound, red.
 function colour(value) {
   if (value > limit()) return "hsl(2 75% 45%)";
-  if (value < 0) return "hsl(187 40% 62%)";
-  if (value === 0) return "hsl(210 15% 82%)";
+  if (value < 0) return "hsl(176 42% 56%)";
+  if (value === 0) return "hsl(141 38% 74%)";
   const t = Math.min(1, Math.max(0, (Math.log10(value / limit()) + 6) / 6));
-  return `hsl(${205 - 160 * t} ${45 + 25 * t}% ${72 - 34 * t}%)`;
+  return `hsl(212 72% ${90 - 46 * t}%)`;
 }
 
 function draw() {

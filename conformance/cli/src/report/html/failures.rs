@@ -34,14 +34,11 @@ pub fn failures(sweep: &Sweep, groups: &[FailureGroup<'_>]) -> String {
 
 fn card(sweep: &Sweep, at: usize, group: &FailureGroup<'_>) -> String {
     let FailureGroup { op, backend, found_by, cases, example } = group;
-    let count = match cases.len() {
-        1 => "one case".to_owned(),
-        n => format!("{} cases", thousands(n)),
-    };
     let mut text = format!(
-        "<section class=\"failure\" id=\"failure{at}\">\n<h3>{} on {}: {count}, found by {found_by}</h3>\n",
+        "<section class=\"failure\" id=\"failure{at}\">\n<h3>{} on {}: {}, found by {found_by}</h3>\n",
         escape(op),
-        escape(backend)
+        escape(backend),
+        super::super::cases(cases.len())
     );
     let list = |items: Vec<String>| items.join(", ");
     let formats = list(group.formats().iter().map(|(f, n)| format!("{f} ({})", thousands(*n))).collect());
@@ -82,10 +79,12 @@ fn rest(group: &FailureGroup<'_>) -> String {
         return String::new();
     }
     let names: Vec<_> = others.iter().take(NAMED).map(|case| escape(&case.name)).collect();
-    let summary = match (others.len(), group.cases.len()) {
-        (1, 1) => "the case as it ran first".to_owned(),
-        (1, _) => "the other case".to_owned(),
-        (n, _) => format!("the other {} cases", thousands(n)),
+    // An example that was made smaller is not among the cases.
+    let summary = match (others.len(), others.len() == group.cases.len()) {
+        (1, true) => "the case as it ran first".to_owned(),
+        (1, false) => "the other case".to_owned(),
+        (n, true) => format!("the {} cases as they ran first", thousands(n)),
+        (n, false) => format!("the other {} cases", thousands(n)),
     };
     let mut text =
         format!("<details><summary>{summary}</summary>\n<pre class=\"names\">{}</pre>\n", names.join("\n"));

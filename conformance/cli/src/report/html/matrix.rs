@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use kernels::{DType, DeviceKind, Stem};
 
-use super::super::{Budget, FailureGroup, Group, Sweep, Tested, thousands};
+use super::super::{Budget, FailureGroup, Group, Sweep, Tested, cases, thousands};
 use super::escape;
 use conformance::outcome::Totals;
 
@@ -264,8 +264,8 @@ fn popover(
         group.kinds.iter().map(|(kind, count)| format!("{} {kind}", thousands(*count))).collect();
     let _ = writeln!(
         text,
-        "<p>{} cases: {}; {:.2} s</p>",
-        thousands(group.totals.all()),
+        "<p>{}: {}; {:.2} s</p>",
+        cases(group.totals.all()),
         kinds.join(", "),
         group.micros as f64 / 1e6
     );
@@ -284,20 +284,23 @@ fn popover(
         _ if oracle => {}
         (Budget::Exact, Some(_)) => text.push_str("<p>every element equals the oracle's</p>\n"),
         (Budget::Rounded | Budget::Share(_), Some((case, w))) => {
-            let budget = if group.budget == Budget::Rounded {
-                "correctly rounded".to_owned()
-            } else {
-                format!("{} of the budget", group.budget)
+            let how = match group.budget {
+                Budget::Rounded => "nearest to its bound, correctly rounded".to_owned(),
+                Budget::Share(share) if share > 1.0 && w.bound == 0.0 => {
+                    "not equal, where it must be".to_owned()
+                }
+                Budget::Share(share) if share > 1.0 => "furthest beyond its bound".to_owned(),
+                budget => format!("nearest to its bound, {budget} of the budget"),
             };
             let _ = writeln!(
                 text,
-                "<p>nearest to its bound: {}, {:.2} ulp; element {:?}, got {}, want {}, bound {:.3e}, in</p>\n<p><code>{}</code></p>",
-                escape(&budget),
-                w.ulps,
+                "<p>{}: element {:?}, got {}, want {}, bound {:.3e}, {:.2} ulp, in</p>\n<p><code>{}</code></p>",
+                escape(&how),
                 w.index,
                 w.got,
                 w.want,
                 w.bound,
+                w.ulps,
                 escape(&case.name)
             );
         }

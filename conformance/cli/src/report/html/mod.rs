@@ -8,7 +8,7 @@ mod numbers;
 
 use std::fmt::Write;
 
-use super::{Sweep, failure_groups, thousands};
+use super::{Sweep, cases, failure_groups, thousands};
 use conformance::outcome::Totals;
 
 /// The page.
@@ -53,7 +53,7 @@ fn head(sweep: &Sweep, kinds: usize) -> String {
     for reason in &sweep.left_out {
         let _ = writeln!(text, "<p class=\"partial\"><b>Partial run:</b> {}</p>", escape(reason));
     }
-    let _ = write!(text, "<p>{} cases in {:.1} s", thousands(totals.all()), sweep.seconds);
+    let _ = write!(text, "<p>{} in {:.1} s", cases(totals.all()), sweep.seconds);
     if !sweep.filter.is_empty() {
         let _ = write!(text, ", only those whose names contain <code>{}</code>", escape(&sweep.filter));
     }
