@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::failure_group::findings;
 use super::{FailureGroup, Group, Sweep, failure_groups, rerun};
 use conformance::outcome::{CaseResult, Totals};
+use conformance::trial::Failure;
 
 /// Kinds of failures that the terminal shows; the reports have all.
 const SHOWN: usize = 10;
@@ -95,7 +96,8 @@ fn failure(sweep: &Sweep, group: &FailureGroup<'_>) -> String {
 
 /// The findings of a case, indented.
 fn lines(case: &CaseResult) -> String {
-    findings(case).iter().map(|failure| format!("  {}: {}\n", failure.found_by, failure.what)).collect()
+    let line = |failure: &Failure| format!("  {}: {}\n", failure.found_by, failure.what);
+    findings(case).iter().map(line).collect()
 }
 
 /// In which formats the cases of a group are, where there are several.
@@ -109,7 +111,7 @@ fn formats(group: &FailureGroup<'_>) -> String {
 mod tests {
     use super::*;
     use conformance::outcome::Outcome;
-    use conformance::trial::{Failure, Finder};
+    use conformance::trial::Finder;
 
     fn result(name: &str, outcome: Outcome) -> CaseResult {
         CaseResult { name: name.into(), outcome, worst: None, compared: 1, micros: 1 }
