@@ -27,11 +27,11 @@ picture() {
 
 # A sweep in which one kernel is wrong on purpose; it ends with 1.
 "$assay" check --backend cpu,soft,soft:matmul-nibbles-swapped --html report.html > report.txt || (( $? == 1 ))
-picture report report.html 1040 1240 light
-picture report-dark report.html 1040 1240 dark
+picture report report.html 1000 1110 light
+picture report-dark report.html 1000 1110 dark
 picture report-phone report.html 390 844 light
 
 # Two runs of a tiny model, of which one rotates by the wrong position in layer 1.
 "$assay" diff -m "$root/golden/tiny/llama.gguf" -p 'the quick brown fox' --right mutant:rope-position-plus-one@layer=1 -n 4 --collect \
   --html diff.html > diff.txt || (( $? == 1 ))
-picture diff diff.html 1000 1180 light
+picture diff diff.html 960 1040 light

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::failure_group::findings;
 use super::{FailureGroup, Group, Sweep, failure_groups, rerun};
 use conformance::outcome::{CaseResult, Totals};
+use conformance::trial::Failure;
 
 /// Kinds of failures that the terminal shows; the reports have all.
 const SHOWN: usize = 10;
@@ -17,7 +18,7 @@ pub fn table(sweep: &Sweep) -> String {
     }
     text.push_str(&ops(sweep));
     text.push_str(&failures(sweep));
-    for reason in &sweep.not_run {
+    for reason in &sweep.left_out {
         let _ = writeln!(text, "\npartial: {reason}");
     }
     let totals = sweep.totals();
@@ -95,7 +96,7 @@ fn failure(sweep: &Sweep, group: &FailureGroup<'_>) -> String {
 
 /// The findings of a case, indented.
 fn lines(case: &CaseResult) -> String {
-    let line = |f: &conformance::trial::Failure| ["  ", &f.found_by.to_string(), ": ", &f.what, "\n"].concat();
+    let line = |failure: &Failure| format!("  {}: {}\n", failure.found_by, failure.what);
     findings(case).iter().map(line).collect()
 }
 
@@ -110,7 +111,7 @@ fn formats(group: &FailureGroup<'_>) -> String {
 mod tests {
     use super::*;
     use conformance::outcome::Outcome;
-    use conformance::trial::{Failure, Finder};
+    use conformance::trial::Finder;
 
     fn result(name: &str, outcome: Outcome) -> CaseResult {
         CaseResult { name: name.into(), outcome, worst: None, compared: 1, micros: 1 }
@@ -143,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_partial_run_says_so() {
-        let sweep = Sweep { not_run: vec!["interrupted".into()], ..Sweep::default() };
+        let sweep = Sweep { left_out: vec!["interrupted".into()], ..Sweep::default() };
         assert!(table(&sweep).contains("partial: interrupted"));
     }
 }

@@ -196,7 +196,8 @@ fn id(panel: usize, stem: Stem, format: DType) -> String {
 fn grid(panel: usize, backend: &str, oracle: bool, cells: &BTreeMap<(Stem, DType), &Group<'_>>) -> String {
     let formats: BTreeSet<DType> = cells.keys().map(|(_, format)| *format).collect();
     let stems: BTreeSet<Stem> = cells.keys().map(|(stem, _)| *stem).collect();
-    let heads: String = formats.iter().map(|format| ["<th scope=\"col\">", format.name(), "</th>"].concat()).collect();
+    let heads: Vec<_> = formats.iter().map(|format| format!("<th scope=\"col\">{format}</th>")).collect();
+    let heads = heads.concat();
     let mut text = format!(
         "<table class=\"matrix\" aria-label=\"ops and formats on {}\">\n<thead><tr><th></th>{heads}</tr></thead>\n<tbody>\n",
         escape(backend)

@@ -87,7 +87,7 @@ pub fn table(sweep: &Sweep) -> String {
     if groups.is_empty() {
         return String::new();
     }
-    let heads: String = HEADS.iter().map(|head| ["<th>", head, "</th>"].concat()).collect();
+    let heads = HEADS.map(|head| format!("<th>{head}</th>")).concat();
     let mut text = format!(
         "<details><summary>All numbers</summary>\n<div class=\"wide\"><table class=\"stack\">\n<thead><tr>{heads}</tr></thead>\n<tbody>\n"
     );
