@@ -472,6 +472,16 @@ fn an_endless_kernel_ends_with_its_budget() {
 }
 
 #[test]
+fn waves_meet_by_arriving_at_a_barrier_whichever_it_is() {
+    let device = Device::load("barriers");
+    let out = device.buffer(512);
+    let arguments = device.arguments("meet_apart").pointer(out);
+    device.run("meet_apart", [1, 1, 1], [128, 1, 1], &arguments).unwrap();
+    let expected: Vec<u32> = (0..128).map(|t| (t ^ 64) + if t < 64 { 0 } else { 1000 }).collect();
+    assert_eq!(device.download::<u32>(out, 128), expected);
+}
+
+#[test]
 fn buffer_resources_have_bounds_of_their_own() {
     let device = Device::load("buffers");
     let x: Vec<u32> = (0..80).map(|i| 100 + i).collect();
@@ -481,9 +491,9 @@ fn buffer_resources_have_bounds_of_their_own() {
     device.run("buffer_copy", [1, 1, 1], [64, 1, 1], &arguments).unwrap();
     let expected: Vec<u32> = (0..64)
         .map(|t| match t {
-            // The offset of the instruction counts for the bounds, the scalar one does not.
-            0..59 => 100 + t + 3,
-            59..62 => 0,
+            // The offsets of the instruction and of the scalar register count for the bounds.
+            0..57 => 100 + t + 3,
+            57..62 => 0,
             _ => 7,
         })
         .collect();

@@ -7,8 +7,6 @@ use std::borrow::Cow;
 use std::ffi::c_void;
 
 use code_object::{ContainerError, Source, TargetId};
-use hip_api::Code;
-
 /// A header that claims more than this is not believed.
 const LIMIT: u64 = 1 << 30;
 
@@ -27,11 +25,18 @@ impl Source for Raw {
     }
 }
 
-fn code(error: &ContainerError) -> Code {
-    match error {
-        ContainerError::NoTarget { .. } => Code::NO_BINARY_FOR_GPU,
-        ContainerError::Kpack => Code::NOT_SUPPORTED,
-        _ => Code::INVALID_IMAGE,
+/// Why there is no code object behind a pointer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ImageError {
+    /// The pointer is null, or that in a wrapper.
+    Null,
+    /// The file is not one, or has none for this device.
+    Container(ContainerError),
+}
+
+impl From<ContainerError> for ImageError {
+    fn from(error: ContainerError) -> Self {
+        Self::Container(error)
     }
 }
 
@@ -41,29 +46,32 @@ fn code(error: &ContainerError) -> Code {
 ///
 /// `image` is null, or points to a whole ELF file, to an offload bundle, or to a `HIPF` wrapper of one, valid for reads
 /// as long as the result is used.
-pub(super) unsafe fn find<'a>(image: *const c_void) -> Result<Cow<'a, [u8]>, Code> {
+pub(super) unsafe fn find<'a>(image: *const c_void) -> Result<Cow<'a, [u8]>, ImageError> {
     if image.is_null() {
-        return Err(Code::INVALID_VALUE);
+        return Err(ImageError::Null);
     }
     let mut raw = Raw(image.cast());
-    let magic = raw.bytes(0, 4).ok_or(Code::INVALID_IMAGE)?;
+    let truncated = |at| ContainerError::Truncated { at };
+    let magic = raw.bytes(0, 4).ok_or(truncated(0))?;
     if let Some(at) = code_object::wrapper_pointer(magic) {
-        let pointer =
-            raw.bytes(at, 8).and_then(|bytes| bytes.first_chunk::<8>()).ok_or(Code::INVALID_IMAGE)?;
-        let address = usize::try_from(u64::from_le_bytes(*pointer)).map_err(|_| Code::INVALID_IMAGE)?;
+        let pointer = raw.bytes(at, 8).and_then(|bytes| bytes.first_chunk::<8>()).ok_or(truncated(at))?;
+        let address = usize::try_from(u64::from_le_bytes(*pointer)).map_err(|_| truncated(at))?;
         if address == 0 {
-            return Err(Code::INVALID_IMAGE);
+            return Err(ImageError::Null);
         }
         raw = Raw(std::ptr::with_exposed_provenance(address));
     }
-    let len = code_object::extent(&raw).map_err(|error| code(&error))?;
-    let len = usize::try_from(len).ok().filter(|&len| len as u64 <= LIMIT).ok_or(Code::INVALID_IMAGE)?;
+    let len = code_object::extent(&raw)?;
+    let len = usize::try_from(len).ok().filter(|&len| len as u64 <= LIMIT).ok_or(truncated(len))?;
     // SAFETY: the file has as many bytes as its headers say, and the caller vouches for `'a`.
     let file: &'a [u8] = unsafe { std::slice::from_raw_parts(raw.0, len) };
+    if file.starts_with(b"\x7fELF") {
+        // Whether it is for this device is said when it is loaded.
+        return Ok(file.into());
+    }
     // A bundle has one entry per target.
-    let packed = code_object::open_for(file, &TargetId::gfx942());
-    let packed = packed.map_err(|error| code(&error))?;
-    packed.into_iter().next().map(|packed| packed.bytes).ok_or(Code::NO_BINARY_FOR_GPU)
+    let mut packed = code_object::open_for(file, &TargetId::gfx942())?;
+    Ok(packed.swap_remove(0).bytes)
 }
 
 #[cfg(test)]
@@ -86,7 +94,7 @@ mod tests {
         file
     }
 
-    fn look(file: &[u8]) -> Result<Cow<'_, [u8]>, Code> {
+    fn look(file: &[u8]) -> Result<Cow<'_, [u8]>, ImageError> {
         // SAFETY: the tests' files are whole.
         unsafe { find(file.as_ptr().cast()) }
     }
@@ -98,7 +106,9 @@ mod tests {
     #[test]
     fn a_bundle_gives_its_entry_for_this_device() {
         assert_eq!(look(&bundle_of(&[HOST, OTHER, OURS])).as_deref(), Ok(&b"ours"[..]));
-        assert_eq!(look(&bundle_of(&[HOST, OTHER])), Err(Code::NO_BINARY_FOR_GPU));
+        let others = bundle_of(&[HOST, OTHER]);
+        let none = look(&others);
+        assert!(matches!(none, Err(ImageError::Container(ContainerError::NoTarget { .. }))), "{none:?}");
     }
 
     #[test]
@@ -111,14 +121,15 @@ mod tests {
         wrapper.extend([0; 8]);
         assert_eq!(look(&wrapper).as_deref(), Ok(&b"ours"[..]));
         wrapper[8..16].fill(0);
-        assert_eq!(look(&wrapper), Err(Code::INVALID_IMAGE));
+        assert_eq!(look(&wrapper), Err(ImageError::Null));
     }
 
     #[test]
     fn other_files_are_refused() {
-        assert_eq!(look(b"MZ\x90\x00 and more"), Err(Code::INVALID_IMAGE));
-        assert_eq!(look(b"HIPK and more"), Err(Code::NOT_SUPPORTED));
+        let unknown = look(b"MZ\x90\x00 and more");
+        assert!(matches!(unknown, Err(ImageError::Container(ContainerError::Unknown { .. }))), "{unknown:?}");
+        assert_eq!(look(b"HIPK and more"), Err(ContainerError::Kpack.into()));
         // SAFETY: null is allowed.
-        assert_eq!(unsafe { find(std::ptr::null()) }, Err(Code::INVALID_VALUE));
+        assert_eq!(unsafe { find(std::ptr::null()) }, Err(ImageError::Null));
     }
 }

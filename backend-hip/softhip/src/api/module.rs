@@ -7,7 +7,7 @@ use hip_api::{Code, FunctionAttribute, FunctionAttributes};
 
 use super::enter::{enter, put};
 use super::handle::{self, pointer};
-use super::image;
+use super::image::{self, ImageError};
 use crate::host;
 use crate::sched::LDS_LIMIT;
 
@@ -36,7 +36,10 @@ pub unsafe extern "C" fn hip_module_load_data(module: *mut *mut c_void, image: *
             return Err(Code::INVALID_VALUE);
         }
         // SAFETY: as this function's.
-        let bytes = unsafe { image::find(image) }?;
+        let bytes = unsafe { image::find(image) }.map_err(|error| match error {
+            ImageError::Null => Code::INVALID_VALUE,
+            ImageError::Container(error) => device.refuse_container(&error, call.clone()),
+        })?;
         let loaded = device.load_module(&bytes, call)?;
         // SAFETY: as this function's.
         unsafe { put(module, handle::of_module(loaded)) }

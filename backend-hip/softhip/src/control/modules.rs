@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use code_object::{CodeObject, ObjectError};
+use code_object::{CodeObject, ContainerError, Kernel, ObjectError};
 use hip_api::Code;
 
 use super::SoftDevice;
@@ -69,6 +69,17 @@ impl SoftDevice {
         let mut state = self.state();
         state.modules.loaded.push(Some(Module { object: Arc::new(object), base }));
         Ok(ModuleId(state.modules.loaded.len() - 1))
+    }
+
+    /// Reports a file that has no code object for this device, and answers what a HIP program sees.
+    pub(crate) fn refuse_container(&self, error: &ContainerError, call: HostCall) -> Code {
+        let report = Report::new(Problem::CodeObject { reason: error.to_string() });
+        self.state().reports.push(report.call(call));
+        match error {
+            ContainerError::NoTarget { .. } => Code::NO_BINARY_FOR_GPU,
+            ContainerError::Kpack => Code::NOT_SUPPORTED,
+            _ => Code::INVALID_IMAGE,
+        }
     }
 
     /// Unloads a module, after all work.

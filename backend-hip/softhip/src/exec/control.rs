@@ -79,6 +79,17 @@ fn get_register(c: &mut Cx<'_>, u: &Uop) -> Step {
     Step::Next
 }
 
+/// Messages to the host's driver and to the shader processor that have no effect on the wave.
+fn send_message(c: &mut Cx<'_>, u: &Uop) -> Step {
+    const INTERRUPT: u16 = 1;
+    const SAVE_WAVE: u16 = 4;
+    const STALL_WAVE_GEN: u16 = 5;
+    match u.inst.imm() & 15 {
+        INTERRUPT | SAVE_WAVE | STALL_WAVE_GEN => Step::Next,
+        _ => c.unsupported(u, "message"),
+    }
+}
+
 /// The handler of a control operation.
 pub(super) fn handler(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
@@ -105,6 +116,12 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
         | Op::s_cbranch_cdbguser
         | Op::s_cbranch_cdbgsys_or_user
         | Op::s_cbranch_cdbgsys_and_user => |_, _| Step::Next,
+        Op::s_setvskip => |c, u| {
+            let bit = c.read32(u.scalar[1]) & 31;
+            c.wave.vskip = (c.read32(u.scalar[0]) >> bit) & 1 != 0;
+            Step::Next
+        },
+        Op::s_sendmsg => send_message,
         Op::s_sethalt => |c, u| if u.inst.imm() & 1 == 0 { Step::Next } else { c.unsupported(u, "halt") },
         Op::s_trap => |c, u| c.fault(Trap::new(Problem::Trap { number: u.inst.imm().into() })),
         Op::s_getpc_b64 => |c, u| {

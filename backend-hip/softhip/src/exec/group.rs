@@ -12,6 +12,7 @@ use super::gpr_index;
 use super::modifiers::{self, is_valu};
 use super::poison;
 use super::program::Program;
+use super::resolve::is_vector;
 use super::spare::{Spare, Spares};
 use super::start::Start;
 use crate::isa::Inst;
@@ -74,6 +75,7 @@ impl<'a> Worker<'a> {
             scc: false,
             mode: Mode::new(0),
             gpr_index: false,
+            vskip: false,
             pc: 0,
             poison: 0,
             poisonings: Vec::new(),
@@ -123,12 +125,12 @@ impl<'a> Worker<'a> {
         if self.waves.iter().any(|wave| wave.state == State::Ready) {
             return Ok(true);
         }
+        // Waves meet by arriving at a barrier, whichever instruction that is: the hardware counts arrivals.
         let Some(waiting) = self.waves.iter().find(|wave| wave.state != State::Ended) else {
             return Ok(false);
         };
-        let barrier = waiting.state;
-        if self.waves.iter().any(|wave| wave.state != barrier) {
-            return Err(self.divergence(barrier));
+        if self.waves.iter().any(|wave| wave.state == State::Ended) {
+            return Err(self.divergence(waiting.state));
         }
         self.tally.barriers += self.waves.len() as u64;
         self.lds.pass_barrier();
@@ -138,14 +140,18 @@ impl<'a> Worker<'a> {
         Ok(true)
     }
 
-    /// Some waves wait at `barrier`, and others never will.
+    /// Some waves wait, the first one at `barrier`, and others have ended.
     #[cold]
     fn divergence(&self, barrier: State) -> Box<Failure> {
-        let numbers = |there: bool| {
-            self.waves.iter().filter(|wave| (wave.state == barrier) == there).map(|wave| wave.id).collect()
+        let numbers = |ended: bool| {
+            self.waves
+                .iter()
+                .filter(|wave| (wave.state == State::Ended) == ended)
+                .map(|wave| wave.id)
+                .collect()
         };
-        let waiting: Vec<u32> = numbers(true);
-        let problem = Problem::DivergentBarrier { waiting: waiting.clone(), absent: numbers(false) };
+        let waiting: Vec<u32> = numbers(false);
+        let problem = Problem::DivergentBarrier { waiting: waiting.clone(), absent: numbers(true) };
         let inst = match barrier {
             State::AtBarrier(index) => self.program.uop(index).map(|uop| uop.inst),
             _ => None,
@@ -200,7 +206,11 @@ pub(super) fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
         if u.splat != 0 {
             c.splat(u);
         }
-        let step = if c.wave.mode.flushes || c.wave.gpr_index { run_specially(c, u) } else { (u.run)(c, u) };
+        let step = if c.wave.mode.flushes | c.wave.gpr_index | c.wave.vskip {
+            run_specially(c, u)
+        } else {
+            (u.run)(c, u)
+        };
         if step != Step::Next {
             c.wave.executed += executed;
             return step;
@@ -216,6 +226,9 @@ pub(super) fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
 /// Runs an instruction under a mode that is not the usual one.
 #[cold]
 fn run_specially(c: &mut Cx<'_>, u: &Uop) -> Step {
+    if c.wave.vskip && is_vector(u.inst.format) {
+        return Step::Next;
+    }
     let moved = if c.wave.gpr_index && is_valu(u.inst.format) {
         match gpr_index::moved(c, u) {
             Ok(moved) => Some(moved),

@@ -111,6 +111,7 @@ pub(super) fn orders_workgroups(inst: &Inst) -> bool {
     match inst.mods {
         Mods::Flat(mods) => is_atomic(inst.op) || mods.cache.sc1,
         Mods::Buffer(mods) => is_atomic(inst.op) || (mods.cache.sc1 && inst.src[2].is_some()),
+        Mods::Smem(_) => is_atomic(inst.op),
         _ => false,
     }
 }

@@ -65,6 +65,11 @@ fn is_mix(op: Op) -> bool {
     matches!(op, Op::v_fma_mix_f32 | Op::v_fma_mixlo_f16 | Op::v_fma_mixhi_f16)
 }
 
+/// Whether source `i` of an operation of mixed precision is an f16.
+pub(super) fn is_half_of_mix(inst: &Inst, i: usize) -> bool {
+    is_mix(inst.op) && (inst.vop_mods().op_sel_hi >> i) & 1 != 0
+}
+
 fn modifies_source(inst: &Inst, ty: Ty, i: usize) -> bool {
     if matches!(ty, Ty::X | Ty::MASK) {
         return false;
@@ -181,7 +186,8 @@ pub(super) fn flushed(c: &mut Cx<'_>, u: &Uop) -> Step {
     let mode = c.wave.mode;
     let mut inner = u.clone();
     for i in 0..3 {
-        let ty = types[i + 1];
+        // The halves that operations of mixed precision select are f16.
+        let ty = if is_half_of_mix(&u.inst, i) { Ty::PF16 } else { types[i + 1] };
         if is_float(ty) {
             inner.raw_src[i] = layout.flushed_slot(i as u16);
             if u.src[i] == u.raw_src[i] {

@@ -7,11 +7,15 @@
 use super::core::cx::{Cx, Step};
 use super::core::trap::Trap;
 use super::core::uop::Uop;
+use super::resolve::is_vector;
 use crate::report::Segment;
 
 /// Refuses to read poison, and heals what `u` overwrites. Called only while some register is poisoned.
 #[cold]
 pub(super) fn gate(c: &mut Cx<'_>, u: &Uop) -> Step {
+    if c.wave.vskip && is_vector(u.inst.format) {
+        return Step::Next;
+    }
     let read = c.wave.poison & u.reads;
     if read != 0 {
         let register = read.trailing_zeros();

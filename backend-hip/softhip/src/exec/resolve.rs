@@ -174,13 +174,16 @@ fn source_type(inst: &Inst, types: [Ty; 4], i: usize) -> Ty {
             _ => Ty::B32,
         },
         Format::Global | Format::Scratch | Format::Mubuf | Format::Mtbuf if i == 2 => Ty::MASK,
+        // A source of mixed precision has the type that `op_sel_hi` selects.
+        _ if modifiers::is_half_of_mix(inst, i) => Ty::F16,
         _ if inst.op == Op::v_readlane_b32 && i == 1 => Ty::MASK,
         _ if inst.op == Op::v_writelane_b32 && i < 2 => Ty::MASK,
         _ => ty,
     }
 }
 
-fn is_vector(format: Format) -> bool {
+/// What a wave issues for its lanes: arithmetic and memory.
+pub(super) fn is_vector(format: Format) -> bool {
     !matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp | Format::Smem)
 }
 
@@ -210,9 +213,9 @@ fn constant_value(operand: Operand, ty: Ty) -> u64 {
     let twice = |low: u32| u64::from(low) | (u64::from(low) << 32);
     match (operand, ty) {
         (Operand::Int(n), Ty::PF32 | Ty::PB32) => twice(i32::from(n) as u32),
-        (Operand::Int(n), Ty::B16 | Ty::F16) => u64::from(i16::from(n) as u16),
         (Operand::Int(n), _) => i64::from(n) as u64,
-        (Operand::Float(value), Ty::F16 | Ty::B16 | Ty::PF16 | Ty::PB16) => u64::from(value.f16_bits()),
+        // In the low half; the high one is 0. Operations on 16-bit integers get the bits of an f32.
+        (Operand::Float(value), Ty::F16 | Ty::PF16) => u64::from(value.f16_bits()),
         (Operand::Float(value), Ty::F64 | Ty::B64 | Ty::F64X4) => value.f64_bits(),
         (Operand::Float(value), _) => twice(value.f32_bits()),
         (Operand::Literal(bits), Ty::F64 | Ty::F64X4) => u64::from(bits) << 32,

@@ -102,6 +102,7 @@ impl WaveState {
             scc: self.scc,
             mode: Mode::new(self.mode),
             gpr_index: false,
+            vskip: false,
             pc: 0,
             poison: 0,
             poisonings: Vec::new(),

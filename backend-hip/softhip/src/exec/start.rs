@@ -104,6 +104,7 @@ impl Start {
         wave.scc = false;
         wave.mode = self.mode;
         wave.gpr_index = false;
+        wave.vskip = false;
         wave.pc = self.entry;
         wave.poison = 0;
         wave.poisonings.clear();

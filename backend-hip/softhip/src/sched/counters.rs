@@ -41,6 +41,9 @@ pub struct Counters {
     pub cache_lines: u64,
     /// Extra LDS cycles for bank conflicts.
     pub bank_conflicts: u64,
+    /// Lanes whose access was beyond the range of its buffer resource: loads gave 0, stores and atomics did nothing.
+    #[serde(default)]
+    pub out_of_range: u64,
 }
 
 impl AddAssign<&Self> for Counters {
@@ -62,5 +65,6 @@ impl AddAssign<&Self> for Counters {
         self.bytes_written += other.bytes_written;
         self.cache_lines += other.cache_lines;
         self.bank_conflicts += other.bank_conflicts;
+        self.out_of_range += other.out_of_range;
     }
 }

@@ -114,3 +114,24 @@ fn registers_that_the_kernel_has_not_are_reported() {
     let problem = state.run(&words("v_mov_b32_e32 v99, v0"), &no_memory()).unwrap_err();
     assert!(matches!(&problem, Problem::Instruction { reason, .. } if reason.contains("v99")), "{problem:?}");
 }
+
+#[test]
+fn vskip_skips_vector_instructions_and_nothing_else() {
+    let mut state = random_state(Pool::Bits, 1);
+    state.lds = vec![0; 256];
+    let before = state.clone();
+    // Bit 3 of 8 is set, bit 2 is not.
+    let text = "s_setvskip 8, 3; v_mov_b32_e32 v6, 5; ds_write_b32 v6, v6; s_mov_b32 s20, 7; s_setvskip 8, 2; v_mov_b32_e32 v7, 6";
+    state.run(&words(text), &no_memory()).unwrap();
+    assert_eq!(state.vgprs[6], before.vgprs[6]);
+    assert_eq!(state.lds, before.lds);
+    assert_eq!(state.scalars[20], 7);
+    assert_eq!(state.vgprs[7], [6; 64]);
+}
+
+#[test]
+fn messages_to_the_host_do_not_stop_the_wave() {
+    let mut state = random_state(Pool::Bits, 1);
+    state.run(&words("s_sendmsg sendmsg(MSG_INTERRUPT); s_mov_b32 s20, 7"), &no_memory()).unwrap();
+    assert_eq!(state.scalars[20], 7);
+}

@@ -12,8 +12,10 @@
 )]
 
 mod bench;
+mod buffer;
 mod carry;
 mod compare;
+mod constants;
 mod control;
 mod convert;
 mod coverage;

@@ -263,6 +263,14 @@ pub(in crate::exec) fn store_to_lds(c: &mut Cx<'_>, u: &Uop, exec: u64, offset: 
     c.finish(stored)
 }
 
+/// Loads what an instruction with LDS as its source stores, to the register of results.
+pub(in crate::exec) fn load_from_lds(c: &mut Cx<'_>, u: &Uop, exec: u64, offset: i64) -> Step {
+    let base = u64::from(c.wave.s[usize::from(scalar::M0)] & 0xffff).wrapping_add_signed(offset);
+    let addresses = std::array::from_fn(|lane| base.wrapping_add(4 * lane as u64));
+    let loaded = ds::load_lanes(c, u, &addresses, exec, Width::dwords(1), usize::from(u.dst));
+    c.finish(loaded)
+}
+
 fn store(c: &mut Cx<'_>, u: &Uop) -> Step {
     let exec = c.wave.exec();
     let place = place(c, u, exec);

@@ -18,6 +18,8 @@ pub(in crate::exec) struct Tally {
     pub cache_lines: u64,
     /// Extra passes of LDS accesses whose lanes hit different words of one bank.
     pub bank_conflicts: u64,
+    /// Lanes whose access was beyond the range of its buffer resource.
+    pub out_of_range: u64,
 }
 
 impl Tally {
@@ -47,6 +49,7 @@ impl Tally {
             bytes_written: self.bytes_written,
             cache_lines: self.cache_lines,
             bank_conflicts: self.bank_conflicts,
+            out_of_range: self.out_of_range,
         };
     }
 }

@@ -47,6 +47,8 @@ pub(in crate::exec) struct Wave {
     pub mode: Mode,
     /// VGPR operands are moved by M0, see [`crate::exec::gpr_index`].
     pub gpr_index: bool,
+    /// No vector instruction is issued (`s_setvskip`).
+    pub vskip: bool,
     /// Index of the next instruction.
     pub pc: u32,
     /// Scalar registers that hold no value.

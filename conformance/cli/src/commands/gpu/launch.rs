@@ -200,6 +200,7 @@ fn table(kernel: &str, c: &Counters) -> String {
         ("bytes written", c.bytes_written),
         ("cache lines", c.cache_lines),
         ("bank conflicts", c.bank_conflicts),
+        ("out-of-range lanes", c.out_of_range),
     ];
     let mut text = format!("{kernel} on the software HIP device (checked emulation): no report\n");
     for (what, count) in rows {
