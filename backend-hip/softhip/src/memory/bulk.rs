@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// The `4 * N` bytes from `byte` (0 to 3) of `words`, of which there are `N + 1`; `N` is at most 4.
-#[inline(always)]
+#[inline]
 pub(super) fn load<const N: usize>(words: &[AtomicU32], byte: usize) -> [u32; N] {
     assert!(byte < 4 && words.len() == N + 1, "the bytes are within the words");
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -19,7 +19,7 @@ pub(super) fn load<const N: usize>(words: &[AtomicU32], byte: usize) -> [u32; N]
     word_by_word(words, byte)
 }
 
-#[inline(always)]
+#[inline]
 fn word_by_word<const N: usize>(words: &[AtomicU32], byte: usize) -> [u32; N] {
     let shift = 8 * byte;
     let mut low = u64::from(words[0].load(Ordering::Relaxed));
@@ -33,7 +33,7 @@ fn word_by_word<const N: usize>(words: &[AtomicU32], byte: usize) -> [u32; N] {
 
 /// Two or four dwords.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
-#[inline(always)]
+#[inline]
 fn vector<const N: usize>(words: &[AtomicU32], byte: usize) -> [u32; N] {
     use std::arch::asm;
     use std::arch::x86_64::__m128i;

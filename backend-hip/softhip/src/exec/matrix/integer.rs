@@ -46,10 +46,10 @@ impl<T: Tile, const PER: usize> Job for Add<'_, T, PER> {
         let control = self.factors.control;
         for (r, register) in self.d.iter_mut().enumerate().take(T::RESULTS) {
             for (part, lanes) in register.as_chunks_mut::<SIDE>().0.iter_mut().enumerate() {
-                for i in 0..SIDE {
+                for (i, lane) in lanes.iter_mut().enumerate() {
                     let at = Place { r, part, i };
                     let sum = (0..T::K).fold(0.0, |sum, k| sum + T::a(&a, control, at, k) * T::b(&b, at, k));
-                    lanes[i] = lanes[i].wrapping_add((sum as i32).cast_unsigned());
+                    *lane = lane.wrapping_add((sum as i32).cast_unsigned());
                 }
             }
         }

@@ -66,8 +66,7 @@ impl Draw {
         match (kind, self.below(64)) {
             (Kind::Sprinkled, 0) => sign | ((fields - 1) << fraction),
             (Kind::Sprinkled, 1) => sign | ((fields - 1) << fraction) | digits,
-            (Kind::Sprinkled | Kind::Tiny, 2..=12) => sign,
-            (_, 13) => sign,
+            (Kind::Sprinkled | Kind::Tiny, 2..=12) | (_, 13) => sign,
             (Kind::Finite | Kind::Bits, 14..18) => sign | digits,
             _ => sign | (field << fraction) | digits,
         }
@@ -108,7 +107,7 @@ impl Draw {
 fn compare(op: Op, draw: &mut Draw, kind: Kind, addend: Kind) {
     let (shape, (_, kernel)) = (Shape::of(op), operation(op).unwrap());
     let is_f64 = shape.a == Input::F64;
-    let mut file = [[0; WAVE]; FILE];
+    let mut file = vec![[0; WAVE]; FILE];
     draw.fill(&mut file[A..B], kind, shape.a);
     draw.fill(&mut file[B..C], kind, shape.b);
     let result = match shape.a {
@@ -127,7 +126,7 @@ fn compare(op: Op, draw: &mut Draw, kind: Kind, addend: Kind) {
     // D apart from C, over it, or partly so.
     let d = [D, C, C + 2][draw.below(3) as usize];
     let slots = Slots { a: A, b: B, c: C, d, constant: draw.below(8) == 0 };
-    let before = file;
+    let before = file.clone();
     kernel(&mut file, slots, control);
     let mut b = [before[B], before[B + 1]];
     if !is_f64 {
@@ -137,9 +136,8 @@ fn compare(op: Op, draw: &mut Draw, kind: Kind, addend: Kind) {
     for r in 0..shape.results() {
         let from = if slots.constant { C } else { C + r * if is_f64 { 2 } else { 1 } };
         for lane in 0..WAVE {
-            let pair = |file: &[Lanes; FILE], at: usize| {
-                u64::from(file[at][lane]) | (u64::from(file[at + 1][lane]) << 32)
-            };
+            let pair =
+                |file: &[Lanes], at: usize| u64::from(file[at][lane]) | (u64::from(file[at + 1][lane]) << 32);
             let (got, expected) = if is_f64 {
                 let expected = scalar::result_f64(shape, &factors, r, lane, pair(&before, from));
                 (pair(&file, d + 2 * r), expected)
