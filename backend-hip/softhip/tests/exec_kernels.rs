@@ -171,3 +171,52 @@ fn q8_dot4_is_exact_up_to_the_final_sums() {
         .collect();
     assert_close(&device.download(out, rows), &expected, 1e-4);
 }
+
+#[test]
+fn matmul_matches_its_formula() {
+    let (m, n, k) = (128, 256, 64);
+    let f16_bits = |x: f32| half::f16::from_f32(x).to_bits();
+    let bf16_bits = |x: f32| half::bf16::from_f32(x).to_bits();
+    let f16_value = |bits: u16| f64::from(half::f16::from_bits(bits));
+    let bf16_value = |bits: u16| f64::from(half::bf16::from_bits(bits));
+    let narrow: [fn(f32) -> u16; 2] = [f16_bits, bf16_bits];
+    let value: [fn(u16) -> f64; 2] = [f16_value, bf16_value];
+    for ((name, narrow), value) in ["matmul_f16", "matmul_bf16"].into_iter().zip(narrow).zip(value) {
+        let device = Device::load("matmul");
+        let numbers = |count, seed| noise(count, seed).into_iter().map(narrow).collect::<Vec<u16>>();
+        let (a, b) = (numbers(m * k, 10), numbers(n * k, 11));
+        let (da, db, out) = (device.upload(&a), device.upload(&b), device.buffer(4 * m * n));
+        let arguments =
+            device.arguments(name).pointer(da).pointer(db).pointer(out).u32(n as u32).u32(k as u32);
+        device.run(name, [n as u32 / 128, m as u32 / 128, 1], [256, 1, 1], &arguments).unwrap();
+        let dot = |x: &[u16], y: &[u16]| x.iter().zip(y).map(|(&x, &y)| value(x) * value(y)).sum::<f64>();
+        let expected: Vec<f64> =
+            a.chunks(k).flat_map(|row| b.chunks(k).map(move |column| dot(row, column))).collect();
+        assert_close(&device.download(out, m * n), &expected, 1e-4);
+    }
+}
+
+#[test]
+fn attention_matches_its_formula() {
+    let (queries, keys, head) = (32, 128, 64);
+    let device = Device::load("attention");
+    let (q, k, v) = (noise(queries * head, 12), noise(keys * head, 13), noise(keys * head, 14));
+    let (dq, dk, dv) = (device.upload(&q), device.upload(&k), device.upload(&v));
+    let out = device.buffer(4 * queries * head);
+    let arguments =
+        device.arguments("attention_f32").pointer(dq).pointer(dk).pointer(dv).pointer(out).u32(keys as u32);
+    device.run("attention_f32", [queries as u32 / 16, 1, 1], [256, 1, 1], &arguments).unwrap();
+    let dot = |x: &[f32], y: &[f32]| x.iter().zip(y).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum::<f64>();
+    let mut expected = Vec::new();
+    for query in q.chunks(head) {
+        let weights: Vec<f64> = k.chunks(head).map(|key| (dot(query, key) / 8.0).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        for column in 0..head {
+            let values = v.iter().skip(column).step_by(head);
+            expected.push(
+                weights.iter().zip(values).map(|(w, &value)| w * f64::from(value)).sum::<f64>() / total,
+            );
+        }
+    }
+    assert_close(&device.download(out, queries * head), &expected, 1e-4);
+}

@@ -136,9 +136,8 @@ fn compare(op: Op, draw: &mut Draw, kind: Kind, addend: Kind) {
     for r in 0..shape.results() {
         let from = if slots.constant { C } else { C + r * if is_f64 { 2 } else { 1 } };
         for lane in 0..WAVE {
-            let pair = |file: &[Lanes], at: usize| {
-                u64::from(file[at][lane]) | (u64::from(file[at + 1][lane]) << 32)
-            };
+            let pair =
+                |file: &[Lanes], at: usize| u64::from(file[at][lane]) | (u64::from(file[at + 1][lane]) << 32);
             let (got, expected) = if is_f64 {
                 let expected = scalar::result_f64(shape, &factors, r, lane, pair(&before, from));
                 (pair(&file, d + 2 * r), expected)
