@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use code_object::{CodeObject, ContainerError, Kernel, ObjectError};
+use code_object::{CodeObject, ContainerError, ObjectError};
 use hip_api::Code;
 
 use super::SoftDevice;

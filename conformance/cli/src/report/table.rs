@@ -18,7 +18,7 @@ pub fn table(sweep: &Sweep) -> String {
     }
     text.push_str(&ops(sweep));
     text.push_str(&failures(sweep));
-    for reason in &sweep.left_out {
+    for reason in &sweep.not_run {
         let _ = writeln!(text, "\npartial: {reason}");
     }
     let totals = sweep.totals();
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn a_partial_run_says_so() {
-        let sweep = Sweep { left_out: vec!["interrupted".into()], ..Sweep::default() };
+        let sweep = Sweep { not_run: vec!["interrupted".into()], ..Sweep::default() };
         assert!(table(&sweep).contains("partial: interrupted"));
     }
 }
