@@ -104,10 +104,19 @@ impl Slice {
     }
 }
 
-/// The fields of a case's name, `field=value` each. A seed is no property of a case.
+/// The fields of a case's name, `field=value` each, and rows with the length of a row: kernels choose their way by both. A seed is no
+/// property of a case.
 fn values(full: &str) -> impl Iterator<Item = &str> {
-    let fields = full.splitn(4, '/').nth(3).unwrap_or_default().split(',');
-    fields.filter(|field| !field.starts_with("seed="))
+    let fields = full.splitn(4, '/').nth(3).unwrap_or_default();
+    let start = fields
+        .find("rows=")
+        .filter(|start| fields[*start..].split(',').nth(1).is_some_and(|f| f.starts_with("n=")));
+    let shape = start.map(|start| {
+        let rest = &fields[start..];
+        let end = rest.match_indices(',').nth(1).map_or(rest.len(), |(at, _)| at);
+        &rest[..end]
+    });
+    fields.split(',').filter(|field| !field.starts_with("seed=")).chain(shape)
 }
 
 /// The group of a case, `op/format/kind`, and a hash of its name without the backend: the same on every machine.
