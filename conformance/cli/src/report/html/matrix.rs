@@ -142,6 +142,7 @@ pub fn matrix(sweep: &Sweep, failures: &[FailureGroup<'_>]) -> String {
             escape(name),
             about(*tested)
         );
+        text.push_str(&objects(sweep, name));
         let oracle = tested.is_some_and(Tested::is_oracle);
         let own: BTreeMap<(Stem, DType), &Group<'_>> = cells
             .iter()
@@ -187,6 +188,29 @@ fn about(tested: Option<&Tested>) -> String {
         DeviceKind::Host | DeviceKind::Gpu => "",
     };
     format!("{}.{note}", escape(&tested.device()))
+}
+
+/// The code objects that a backend ran, folded; nothing where it has none.
+fn objects(sweep: &Sweep, backend: &str) -> String {
+    let own: Vec<_> = sweep.device_code.iter().filter(|code| code.backend == backend).collect();
+    if own.is_empty() {
+        return String::new();
+    }
+    let origins: BTreeSet<&str> = own.iter().map(|code| code.object.origin.as_str()).collect();
+    let origins: Vec<_> = origins.into_iter().collect();
+    let rows: Vec<_> = own
+        .iter()
+        .map(|code| {
+            let (stem, origin) = (escape(&code.object.stem), escape(&code.object.origin));
+            format!("{stem}: {origin}, sha256 {}", escape(&code.object.sha256))
+        })
+        .collect();
+    format!(
+        "<details class=\"objects\"><summary>{} code objects: {}</summary><pre>{}</pre></details>\n",
+        own.len(),
+        escape(&origins.join(", ")),
+        rows.join("\n")
+    )
 }
 
 fn id(panel: usize, stem: Stem, format: DType) -> String {
