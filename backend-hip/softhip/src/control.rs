@@ -98,6 +98,12 @@ impl SoftDevice {
         std::mem::take(&mut self.state().reports)
     }
 
+    /// Races so far that cannot change a result: equal values written by several, and plain loads at the beginning of a
+    /// loop of compare-and-swaps. [`Checks::strict_races`](crate::memory::Checks) makes them faults.
+    pub fn notes(&self) -> Vec<Report> {
+        self.state().notes.clone()
+    }
+
     /// What made the device unusable, if anything did. All calls fail with its code from then on.
     pub fn fault(&self) -> Option<Code> {
         self.state().fault

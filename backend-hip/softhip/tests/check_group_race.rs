@@ -16,8 +16,9 @@ struct Bench {
 type Outcome = Result<(), Box<LaneFault>>;
 
 impl Bench {
+    /// Every race is a fault, that of equal values, too.
     fn new() -> Self {
-        Self::checked(Checks::ALL)
+        Self::checked(Checks { strict_races: true, ..Checks::ALL })
     }
 
     fn checked(checks: Checks) -> Self {
@@ -237,6 +238,68 @@ fn device_scope_stores_and_loads_order_like_atomics() {
     let mut consumer = bench.group(1);
     bench.launch.load(&mut consumer, &flag, &mut [[0; WAVE]]).unwrap();
     bench.load(&mut consumer, 0, u64::MAX).unwrap();
+}
+
+#[test]
+fn equal_values_are_notes_for_those_who_wrote_them() {
+    let bench = Bench::checked(Checks::ALL);
+    let value = |value| [[value; WAVE]];
+    let addresses = bench.addresses(256, 4);
+    let store = |group: &mut Group, data: u32| {
+        bench.launch.store(group, &plain(u64::MAX, &addresses, 4), &value(data))
+    };
+    let [mut a, mut b, mut c] = [0, 1, 2].map(|id| bench.group(id));
+    store(&mut a, 7).unwrap();
+    bench.load(&mut a, 256, u64::MAX).unwrap();
+    b.enter_wave(3);
+    store(&mut b, 7).unwrap();
+    let notes = b.take_notes();
+    assert!(!notes.is_empty());
+    assert_eq!((notes[0].wave, notes[0].fault.lane), (3, 0));
+    races(Err(Box::new(notes[0].fault.clone())), 0, 256, AccessKind::Write, Some(0));
+    // Both may read what both wrote; a third workgroup may not, and another value is a fault.
+    bench.load(&mut a, 256, u64::MAX).unwrap();
+    bench.load(&mut b, 256, u64::MAX).unwrap();
+    assert!(bench.load(&mut c, 256, 1).is_err());
+    assert!(store(&mut b, 8).is_err());
+    assert!(store(&mut a, 8).is_err());
+    assert!(a.take_unsettled().is_none() && b.take_unsettled().is_none());
+}
+
+#[test]
+fn equal_values_over_what_another_group_read_are_a_race() {
+    let bench = Bench::checked(Checks::ALL);
+    let [mut a, mut b] = [0, 1].map(|id| bench.group(id));
+    bench.load(&mut a, 0, u64::MAX).unwrap();
+    let addresses = bench.addresses(0, 4);
+    // The buffer holds zeros.
+    assert!(bench.launch.store(&mut b, &plain(1, &addresses, 4), &[[0; WAVE]]).is_err());
+}
+
+#[test]
+fn a_plain_load_is_a_race_unless_a_compare_and_swap_follows() {
+    let bench = Bench::checked(Checks::ALL);
+    let addresses = bench.addresses(0, 4);
+    let swap = |group: &mut Group| {
+        let access = plain(1, &addresses, 4);
+        let mut old = [0; WAVE];
+        bench.launch.atomic_u32(group, &access, &mut old, |_, old| old + 1).unwrap();
+        bench.launch.settle_compare_swap(group, &access);
+    };
+    for id in 0..4 {
+        let mut group = bench.group(id);
+        bench.load(&mut group, 0, 1).unwrap();
+        swap(&mut group);
+        assert!(group.take_unsettled().is_none());
+        assert_eq!(group.take_notes().len(), usize::from(id > 0));
+    }
+    let mut last = bench.group(5);
+    bench.load(&mut last, 0, 1).unwrap();
+    let unsettled = last.take_unsettled().unwrap();
+    assert!(matches!(
+        unsettled.fault.fault.kind,
+        FaultKind::Race { other: RaceSide { access: AccessKind::Atomic, .. }, .. }
+    ));
 }
 
 #[test]

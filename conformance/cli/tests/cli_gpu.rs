@@ -198,6 +198,24 @@ fn a_kernel_runs_on_files() {
 }
 
 #[test]
+fn a_race_that_cannot_change_a_result_is_a_note() {
+    let folder = Folder::new();
+    let out = format!("zero:4:{}", folder.path("out.bin").display());
+    let races = object("races");
+    let run = |more: &[&str]| {
+        let fixed = ["run", &races, "same_word", "--grid", "2", "--block", "128"];
+        let arguments = ["--arg", &out, "--arg", "u32:9", "--arg", "u32:0"];
+        assay(&fixed.iter().chain(&arguments).chain(more).copied().collect::<Vec<_>>())
+    };
+    let lenient = run(&[]);
+    let text = String::from_utf8(lenient.stdout).unwrap();
+    assert_eq!(lenient.status.code(), Some(0), "{text}");
+    assert!(text.contains("\nNote, no fault: Racing global write of size 4 bytes\n"), "{text}");
+    assert_eq!(fs::read(folder.path("out.bin")).unwrap(), [9, 0, 0, 0]);
+    assert_eq!(run(&["--strict-races"]).status.code(), Some(1));
+}
+
+#[test]
 fn bytes_that_the_kernel_did_not_write_are_named() {
     let folder = Folder::new();
     let text = run_ends_with(0, &folder.silu(256, 60, &["--schedule", "deferred"]));

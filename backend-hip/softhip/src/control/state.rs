@@ -13,6 +13,7 @@ pub(super) struct State {
     pub(super) sched: Scheduler,
     pub(super) modules: Modules,
     pub(super) reports: Vec<Report>,
+    pub(super) notes: Vec<Report>,
     pub(super) fault: Option<Code>,
     pub(super) failing_allocation: Option<u64>,
 }
@@ -23,6 +24,7 @@ impl State {
             sched: Scheduler::new(options.policy, options.checks, options.limits),
             modules: Modules::default(),
             reports: Vec::new(),
+            notes: Vec::new(),
             fault: None,
             failing_allocation: None,
         }
@@ -34,6 +36,7 @@ impl State {
             self.fault.get_or_insert(sticky_code(&report.problem));
             self.reports.push(report);
         }
+        self.notes.extend(self.sched.take_notes());
     }
 
     /// Takes over what the scheduler found, and fails if that, or anything before, was a fault.

@@ -1,6 +1,6 @@
 //! Running the waves of one workgroup.
 
-use super::access::lds::Lds;
+use super::access::lds::{Lds, LdsNote};
 use super::access::scratch::Scratch;
 use super::core::counters::Tally;
 use super::core::cx::{Cx, Step};
@@ -15,9 +15,9 @@ use super::program::Program;
 use super::resolve::is_vector;
 use super::spare::{Spare, Spares};
 use super::start::Start;
-use crate::isa::Inst;
-use crate::memory::{FaultKind, Group, LaunchMemory};
-use crate::report::Problem;
+use crate::isa::{Format, Inst};
+use crate::memory::{FaultKind, Group, LaunchMemory, RaceNote};
+use crate::report::{LdsProblem, Problem, Segment};
 
 /// Instructions a wave runs before the next one gets its turn, so that a wave which waits for another one in a
 /// loop does not wait for ever.
@@ -34,7 +34,11 @@ pub(super) struct Worker<'a> {
     sizes: Sizes,
     budget: u64,
     pub(super) tally: Tally,
+    notes: Notes,
 }
+
+/// Races that cannot change a result, with the workgroups that completed them.
+pub(super) type Notes = Vec<(u32, Failure)>;
 
 /// The first wrong thing that a workgroup did.
 #[derive(Debug)]
@@ -46,6 +50,22 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// The instructions of a race: this one, and the other's place.
+    pub(super) fn sides(&self) -> (Option<u64>, Option<u64>) {
+        let other = match &self.trap.problem {
+            Problem::Access { fault, .. } => match &fault.kind {
+                FaultKind::Race { other, .. } => other.pc.map(u64::from),
+                _ => None,
+            },
+            Problem::Lds { fault } => match fault.problem {
+                LdsProblem::Race { other_offset, .. } => other_offset,
+                _ => None,
+            },
+            _ => None,
+        };
+        (self.inst.map(|inst| inst.pc), other)
+    }
+
     /// A race between workgroups: which of them comes second depends on their order.
     pub(super) fn is_race(&self) -> bool {
         matches!(&self.trap.problem, Problem::Access { fault, .. } if matches!(fault.kind, FaultKind::Race { .. }))
@@ -90,14 +110,15 @@ impl<'a> Worker<'a> {
         let have = waves.len() as u32;
         waves.truncate(start.waves() as usize);
         waves.extend((have..start.waves()).map(wave));
-        Self { program, memory, start, waves, lds, sizes, budget, tally: Tally::default() }
+        let (tally, notes) = Default::default();
+        Self { program, memory, start, waves, lds, sizes, budget, tally, notes }
     }
 
-    /// Leaves the state of waves to the next launch, and answers the counts.
-    pub(super) fn finish(self, spares: &Spares) -> Tally {
-        let Self { waves, lds, sizes, tally, .. } = self;
+    /// Leaves the state of waves to the next launch, and answers what was counted and noted.
+    pub(super) fn finish(self, spares: &Spares) -> (Tally, Notes) {
+        let Self { waves, lds, sizes, tally, notes, .. } = self;
         spares.put(Spare { waves, lds, sizes, checks: self.memory.checks() });
-        tally
+        (tally, notes)
     }
 
     /// Runs the workgroup with a linear number and coordinates to its end.
@@ -111,8 +132,50 @@ impl<'a> Worker<'a> {
         }
         self.tally.groups += 1;
         self.tally.waves += self.waves.len() as u64;
-        while self.turn(&mut group)? {}
-        Ok(())
+        loop {
+            let going = self.turn(&mut group);
+            self.take_notes(&mut group, number);
+            if !going? {
+                break;
+            }
+        }
+        self.unsettled(&mut group).map_or(Ok(()), |failure| Err(Box::new(failure)))
+    }
+
+    fn instruction(&self, offset: u32) -> Option<Inst> {
+        self.program.at_offset(offset).map(|uop| uop.inst)
+    }
+
+    fn global_race(&self, RaceNote { wave, pc, fault }: RaceNote) -> Failure {
+        let inst = self.instruction(pc);
+        let trap = match inst.map(|inst| inst.format) {
+            Some(Format::Smem) => Trap::access(Segment::Scalar, fault.fault),
+            Some(Format::Flat) => Trap::lane(Segment::Flat, fault),
+            _ => Trap::lane(Segment::Global, fault),
+        };
+        Failure { trap, wave, inst }
+    }
+
+    fn lds_race(&self, LdsNote { wave, lane, offset, fault }: LdsNote) -> Failure {
+        Failure { trap: Trap::local(lane.into(), fault), wave, inst: self.instruction(offset) }
+    }
+
+    /// Keeps one note for each pair of instructions.
+    fn take_notes(&mut self, group: &mut Group, number: u32) {
+        let (global, local) = (group.take_notes(), self.lds.take_notes());
+        let notes = global.into_iter().map(|note| self.global_race(note)).collect::<Vec<_>>();
+        let notes = notes.into_iter().chain(local.into_iter().map(|note| self.lds_race(note)));
+        for failure in notes.collect::<Vec<_>>() {
+            if !self.notes.iter().any(|(_, known)| known.sides() == failure.sides()) {
+                self.notes.push((number, failure));
+            }
+        }
+    }
+
+    /// A plain load of what others change by atomics, without a compare-and-swap after it.
+    fn unsettled(&mut self, group: &mut Group) -> Option<Failure> {
+        let global = group.take_unsettled().map(|note| self.global_race(note));
+        global.or_else(|| self.lds.take_unsettled().map(|note| self.lds_race(note)))
     }
 
     /// Gives every wave that can run its turn, and lets waves pass the barrier when all are there.
@@ -161,6 +224,7 @@ impl<'a> Worker<'a> {
 
     /// Runs one wave to its next barrier, its end, or the end of its turn.
     fn run_wave(&mut self, group: &mut Group, at: usize) -> Result<(), Box<Failure>> {
+        group.enter_wave(self.waves[at].id);
         let mut cx = Cx {
             wave: &mut self.waves[at],
             lds: &mut self.lds,

@@ -5,7 +5,7 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 
 use super::core::counters::Tally;
-use super::group::{Failure, Sizes, Worker};
+use super::group::{Failure, Notes, Sizes, Worker};
 use super::program::Program;
 use super::share::Shares;
 use super::spare::Spares;
@@ -37,6 +37,13 @@ pub(super) struct Failed {
     pub(super) failure: Box<Failure>,
     /// Some workgroup, not necessarily this one, raced with another: what is reported depends on their order.
     pub(super) raced: bool,
+}
+
+/// One note for each pair of instructions: that of the lowest workgroup, whichever thread ran it.
+fn first_of_each(mut notes: Notes) -> Notes {
+    notes.sort_by_key(|(group, failure)| (failure.sides(), *group));
+    notes.dedup_by_key(|(_, failure)| failure.sides());
+    notes
 }
 
 /// The coordinates of a block with a linear number; x runs fastest.
@@ -103,7 +110,7 @@ impl Run<'_> {
     }
 
     /// As [`run_all`](Self::run_all), on a thread of its own.
-    fn help(&self) -> Tally {
+    fn help(&self) -> (Tally, Notes) {
         let mut worker = self.worker();
         self.run_all(&mut worker);
         worker.finish(self.groups.spares)
@@ -112,10 +119,15 @@ impl Run<'_> {
 
 impl Groups<'_> {
     /// Runs them on up to `threads` threads.
-    pub(super) fn run(&self, memory: &LaunchMemory, threads: usize) -> Result<Counters, Failed> {
+    pub(super) fn run(&self, memory: &LaunchMemory, threads: usize) -> Result<(Counters, Notes), Failed> {
         let shares = Shares::new(self.dispatch.groups(), threads);
         let run = Run { groups: self, memory, shares, failures: Failures::default() };
         let mut counters = Counters { launches: 1, ..Counters::default() };
+        let mut notes = Notes::new();
+        let mut add = |(tally, mut found): (Tally, Notes)| {
+            tally.add_to(&mut counters);
+            notes.append(&mut found);
+        };
         let mut worker = run.worker();
         if threads > 1 {
             run.run_some(&mut worker, ALONE);
@@ -123,19 +135,19 @@ impl Groups<'_> {
         let helpers = if run.shares.is_left() { threads - 1 } else { 0 };
         if helpers == 0 {
             run.run_all(&mut worker);
-            worker.finish(self.spares).add_to(&mut counters);
+            add(worker.finish(self.spares));
         } else {
             std::thread::scope(|scope| {
                 let others: Vec<_> = (0..helpers).map(|_| scope.spawn(|| run.help())).collect();
                 run.run_all(&mut worker);
-                worker.finish(self.spares).add_to(&mut counters);
+                add(worker.finish(self.spares));
                 for other in others {
-                    other.join().unwrap_or_else(|panic| resume_unwind(panic)).add_to(&mut counters);
+                    add(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
                 }
             });
         }
         match run.failures.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            None => Ok(counters),
+            None => Ok((counters, first_of_each(notes))),
             Some(failed) => Err(failed),
         }
     }

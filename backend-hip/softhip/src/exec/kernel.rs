@@ -9,9 +9,10 @@ use super::groups::{Groups, coordinates};
 use super::program::{Program, Registers};
 use super::spare::Spares;
 use super::start::Start;
+use crate::isa::Inst;
 use crate::memory::{LaunchMemory, Site};
 use crate::report::{CodePlace, Problem, Report, ThreadPlace};
-use crate::sched::{Counters, Dispatch, Execute, Limits};
+use crate::sched::{Dispatch, Execute, Limits, Ran};
 
 /// A kernel of a code object that has been loaded into device memory.
 #[derive(Debug)]
@@ -47,16 +48,14 @@ impl LoadedKernel {
     }
 
     fn report(&self, dispatch: &Dispatch, number: u32, failure: Failure) -> Report {
+        let (_, other) = failure.sides();
         let mut report = Report::new(failure.trap.problem);
         if let Some(inst) = failure.inst {
-            let address = inst.pc.wrapping_sub(self.base);
-            let source = self.object.location(address).map(|at| Site::new(at.file.to_owned(), at.line));
-            report = report.at(CodePlace {
-                kernel: self.kernel.name.clone(),
-                offset: address.wrapping_sub(self.kernel.entry),
-                instruction: inst.to_string(),
-                source,
-            });
+            report = report.at(self.place(&inst));
+        }
+        let other = other.and_then(|offset| self.program.at_offset(u32::try_from(offset).ok()?));
+        if let Some(other) = other {
+            report = report.note(format!("the other side is {}", self.place(&other.inst)));
         }
         let block = coordinates(dispatch.grid, number);
         report = report.by(match failure.trap.lane {
@@ -64,6 +63,17 @@ impl LoadedKernel {
             None => ThreadPlace::of_wave(block, dispatch.block, failure.wave),
         });
         failure.trap.notes.into_iter().fold(report, Report::note)
+    }
+
+    fn place(&self, inst: &Inst) -> CodePlace {
+        let address = inst.pc.wrapping_sub(self.base);
+        let source = self.object.location(address).map(|at| Site::new(at.file.to_owned(), at.line));
+        CodePlace {
+            kernel: self.kernel.name.clone(),
+            offset: address.wrapping_sub(self.kernel.entry),
+            instruction: inst.to_string(),
+            source,
+        }
     }
 
     fn refuse(&self, reason: &str) -> Box<Report> {
@@ -87,12 +97,7 @@ impl Execute for LoadedKernel {
     /// their order reports. Every workgroup below a failed one is run to its end, and a launch with a race between
     /// workgroups is undone and run again on one thread. Kernels whose workgroups can see each other through atomics
     /// run on one thread anyway.
-    fn run(
-        &self,
-        dispatch: &Dispatch,
-        memory: &LaunchMemory,
-        limits: Limits,
-    ) -> Result<Counters, Box<Report>> {
+    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Ran, Box<Report>> {
         let descriptor = self.kernel.descriptor;
         let preloads = descriptor.kernarg_preload & 127 != 0;
         // Firmware that preloads arguments skips the code that loads them otherwise.
@@ -125,6 +130,12 @@ impl Execute for LoadedKernel {
                 outcome => outcome,
             }
         };
-        outcome.map_err(|failed| Box::new(self.report(dispatch, failed.group, *failed.failure)))
+        match outcome {
+            Ok((counters, notes)) => {
+                let note = |(group, failure)| self.report(dispatch, group, failure);
+                Ok(Ran { counters, notes: notes.into_iter().map(note).collect() })
+            }
+            Err(failed) => Err(Box::new(self.report(dispatch, failed.group, *failed.failure))),
+        }
     }
 }

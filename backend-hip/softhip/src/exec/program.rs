@@ -67,6 +67,11 @@ impl Program {
         index_of(&self.starts, self.base, address)
     }
 
+    /// The instruction so many bytes from the kernel's entry.
+    pub(super) fn at_offset(&self, offset: u32) -> Option<&Uop> {
+        self.uops.iter().find(|uop| uop.offset == offset)
+    }
+
     #[inline]
     pub(super) fn uop(&self, index: u32) -> Option<&Uop> {
         self.uops.get(index as usize)

@@ -178,6 +178,9 @@ fn atomic(c: &mut Cx<'_>, u: &Uop, addressing: Addressing) -> Step {
     if let Err(fault) = result {
         return refused(c, *fault);
     }
+    if two {
+        c.memory.settle_compare_swap(c.group, &access);
+    }
     write_old(c, u, old, wide);
     Step::Next
 }

@@ -120,7 +120,7 @@ impl WaveState {
     fn filled_lds(&self) -> Lds {
         let mut lds = Lds::new(self.lds.len() as u64, Checks::ALL);
         for (at, &byte) in (0..).zip(&self.lds) {
-            let touch = Touch { kind: AccessKind::Write, wave: 0, at, size: 1, offset: 0 };
+            let touch = Touch { kind: AccessKind::Write, wave: 0, at, size: 1, offset: 0, lane: 0, equal: 0 };
             if lds.touch(touch).is_ok() {
                 lds.write(at, 1, byte.into());
             }

@@ -20,7 +20,7 @@ impl LaunchMemory {
     }
 
     #[inline]
-    fn recorder<'a>(
+    pub(super) fn recorder<'a>(
         &'a self,
         allocation: &'a Allocation,
         group: &'a mut Group,
@@ -120,7 +120,13 @@ impl LaunchMemory {
     /// Whether the race detector has to see an access: not if kernels cannot write there, and not if it reads what
     /// is known as read by many.
     #[inline]
-    fn needs_record(&self, allocation: &Allocation, kind: AccessKind, offset: u64, len: u64) -> bool {
+    pub(super) fn needs_record(
+        &self,
+        allocation: &Allocation,
+        kind: AccessKind,
+        offset: u64,
+        len: u64,
+    ) -> bool {
         self.checks.races
             && allocation.writable
             && !(kind == AccessKind::Read && allocation.shadow.is_shared(self.order.launch(), offset, len))
@@ -202,7 +208,7 @@ impl LaunchMemory {
     }
 
     /// All checks but races, for one lane.
-    fn place(
+    pub(super) fn place(
         &self,
         kind: AccessKind,
         access: &WaveAccess<'_>,
@@ -297,6 +303,6 @@ impl<V: FnMut(u64, u64)> Blocks<V> {
 }
 
 /// A lane's index as its number.
-fn number(lane: usize) -> u32 {
+pub(super) fn number(lane: usize) -> u32 {
     u32::try_from(lane).expect("a wave has 64 lanes")
 }

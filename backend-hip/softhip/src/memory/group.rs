@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::fault::AccessKind;
+use super::fault::{AccessKind, LaneFault};
 
 /// Per workgroup, how much of what it did is known to have happened: all up to this clock.
 type Clocks = HashMap<u32, u32>;
@@ -22,12 +22,57 @@ pub struct Group {
     /// A plain access was recorded since the clock last advanced.
     dirty: bool,
     seen: Clocks,
+    /// The wave that runs.
+    wave: u32,
+    /// Races that cannot change a result.
+    notes: Vec<RaceNote>,
+    /// Plain loads of what other workgroups change by atomics: faults, unless a compare-and-swap follows.
+    pub(super) pending: Vec<RaceNote>,
 }
+
+/// A race, and who completed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RaceNote {
+    /// The wave within its workgroup.
+    pub wave: u32,
+    /// The instruction, as given to [`WaveAccess`](super::WaveAccess).
+    pub pc: u32,
+    /// The race.
+    pub fault: LaneFault,
+}
+
+/// Notes that are kept until the next call of [`Group::take_notes`]: more would only repeat them.
+const MOST_NOTES: usize = 64;
 
 impl Group {
     /// The linear number of the workgroup.
     pub fn id(&self) -> u32 {
         self.id
+    }
+
+    /// From now on, another wave of the workgroup runs.
+    pub fn enter_wave(&mut self, wave: u32) {
+        self.wave = wave;
+    }
+
+    pub(super) fn wave(&self) -> u32 {
+        self.wave
+    }
+
+    /// Takes the races out that cannot change a result.
+    pub fn take_notes(&mut self) -> Vec<RaceNote> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Takes the first plain load out that no compare-and-swap followed: a race.
+    pub fn take_unsettled(&mut self) -> Option<RaceNote> {
+        (!self.pending.is_empty()).then(|| self.pending.remove(0))
+    }
+
+    pub(super) fn note(&mut self, note: RaceNote) {
+        if self.notes.len() < MOST_NOTES {
+            self.notes.push(note);
+        }
     }
 
     pub(super) fn actor(&self) -> u32 {
@@ -68,7 +113,16 @@ impl Order {
     }
 
     pub(super) fn group(id: u32) -> Group {
-        Group { id, actor: id, clock: 0, dirty: false, seen: Clocks::new() }
+        Group {
+            id,
+            actor: id,
+            clock: 0,
+            dirty: false,
+            seen: Clocks::new(),
+            wave: 0,
+            notes: Vec::new(),
+            pending: Vec::new(),
+        }
     }
 
     fn actor(&self, actor: u32) -> (u32, u32) {

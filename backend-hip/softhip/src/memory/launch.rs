@@ -97,6 +97,19 @@ impl LaunchMemory {
         access: &WaveAccess<'_>,
         out: &mut [Lanes],
     ) -> Result<(), Box<LaneFault>> {
+        match self.load_strictly(group, access, out) {
+            Err(fault) => self.load_tolerantly(group, access, out, fault),
+            done => done,
+        }
+    }
+
+    #[inline]
+    fn load_strictly(
+        &self,
+        group: &mut Group,
+        access: &WaveAccess<'_>,
+        out: &mut [Lanes],
+    ) -> Result<(), Box<LaneFault>> {
         if let Addresses::Run(run) = access.addresses
             && !access.atomic
             && let Some(place) = self.check_run(group, AccessKind::Read, access, run)?
@@ -127,6 +140,19 @@ impl LaunchMemory {
     /// Where lanes overlap, the highest one wins.
     #[inline]
     pub fn store(
+        &self,
+        group: &mut Group,
+        access: &WaveAccess<'_>,
+        data: &[Lanes],
+    ) -> Result<(), Box<LaneFault>> {
+        match self.store_strictly(group, access, data) {
+            Err(fault) => self.store_tolerantly(group, access, data, fault),
+            done => done,
+        }
+    }
+
+    #[inline]
+    fn store_strictly(
         &self,
         group: &mut Group,
         access: &WaveAccess<'_>,
@@ -221,8 +247,7 @@ impl LaunchMemory {
         if let Some((allocation, offset)) = self.space.resolve(address, size)
             && self.initialised(allocation, offset, size)
         {
-            self.race(group, allocation, AccessKind::Read, offset, size, pc)
-                .map_err(|conflict| refusal::race(allocation, conflict, AccessKind::Read, address, size))?;
+            self.race_of_scalar_load(group, allocation, (offset, size), pc)?;
             for (word, cell) in out.iter_mut().zip(allocation.cells.words(offset, index(size / 4))) {
                 *word = cell.load(Ordering::Relaxed);
             }
@@ -270,8 +295,7 @@ impl LaunchMemory {
             .resolve(address, 4)
             .ok_or_else(|| refusal::unresolved(&self.space, access, address, 4))?;
         // Before all else, so that a race does not hide when the writer comes second.
-        self.race(group, allocation, access, offset, 4, pc)
-            .map_err(|conflict| refusal::race(allocation, conflict, access, address, 4))?;
+        self.race_of_scalar_load(group, allocation, (offset, 4), pc)?;
         if self.checks.uninitialised
             && let Some(offset) = allocation.init.first_missing(offset, 4)
         {

@@ -27,6 +27,7 @@ mod run;
 mod shadow;
 mod site;
 mod space;
+mod tolerant;
 mod undo;
 mod wave;
 
@@ -35,7 +36,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use fault::{
     AccessFault, AccessKind, AllocationInfo, AllocationKind, FaultKind, LaneFault, RaceSide, Side,
 };
-pub use group::Group;
+pub use group::{Group, RaceNote};
 pub use host::{Memory, MemoryError};
 pub use launch::{LaunchMemory, ScalarLoad};
 pub use ranges::{Footprint, Ranges};
@@ -51,13 +52,16 @@ pub struct Checks {
     pub uninitialised: bool,
     /// Unordered accesses of two workgroups or two streams to one byte are faults.
     pub races: bool,
+    /// Races that cannot change a result are faults, too, and not notes: writes of equal values, and the plain load
+    /// with which a loop of compare-and-swaps begins.
+    pub strict_races: bool,
 }
 
 impl Checks {
     /// Everything.
-    pub const ALL: Self = Self { uninitialised: true, races: true };
+    pub const ALL: Self = Self { uninitialised: true, races: true, strict_races: false };
     /// Only what is always checked.
-    pub const BOUNDS: Self = Self { uninitialised: false, races: false };
+    pub const BOUNDS: Self = Self { uninitialised: false, races: false, strict_races: false };
 }
 
 impl Default for Checks {

@@ -85,10 +85,20 @@ pub trait Execute: Debug + Send + Sync {
 
     /// Runs one launch to its end. A fault ends it early; the report names the instruction and the thread,
     /// and leaves the launch site to the caller.
-    fn run(
-        &self,
-        dispatch: &Dispatch,
-        memory: &LaunchMemory,
-        limits: Limits,
-    ) -> Result<Counters, Box<Report>>;
+    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Ran, Box<Report>>;
+}
+
+/// What a launch without a fault leaves behind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// What it cost.
+    pub counters: Counters,
+    /// Races that cannot change a result, see [`Checks::strict_races`](crate::memory::Checks).
+    pub notes: Vec<Report>,
+}
+
+impl From<Counters> for Ran {
+    fn from(counters: Counters) -> Self {
+        Self { counters, notes: Vec::new() }
+    }
 }

@@ -86,6 +86,7 @@ pub struct Scheduler {
     limits: Limits,
     counters: Counters,
     findings: Vec<Report>,
+    notes: Vec<Report>,
     /// After a fault nothing runs any more.
     halted: bool,
 }
@@ -103,6 +104,7 @@ impl Scheduler {
             limits,
             counters: Counters::default(),
             findings: Vec::new(),
+            notes: Vec::new(),
             halted: false,
         }
     }
@@ -339,6 +341,11 @@ impl Scheduler {
         }
     }
 
+    /// Races since the last call that cannot change a result.
+    pub fn take_notes(&mut self) -> Vec<Report> {
+        std::mem::take(&mut self.notes)
+    }
+
     /// Runs the first operation of `stream`, which may run.
     fn run_next(&mut self, memory: &Memory, stream: usize) {
         let Some(entry) = self.queues.pop(stream) else { return };
@@ -357,9 +364,10 @@ impl Scheduler {
                 writes: false,
             };
             match entry.work.run(memory, mode) {
-                Ok(Outcome { footprint, counters }) => {
-                    if let Some(counters) = counters {
-                        self.counters += &counters;
+                Ok(Outcome { footprint, ran }) => {
+                    if let Some(ran) = ran {
+                        self.counters += &ran.counters;
+                        self.notes.extend(ran.notes);
                     }
                     if mode.footprints {
                         let past = Past { stream, number: entry.number, operation, footprint };

@@ -24,7 +24,7 @@ pub(crate) use run::free_report;
 pub use arguments::{Given, LDS_LIMIT, Shape, assemble, check_pointers};
 pub use clock::Clock;
 pub use counters::Counters;
-pub use dispatch::{Dispatch, Execute, Limits};
+pub use dispatch::{Dispatch, Execute, Limits, Ran};
 pub use engine::{Completion, EventId, Scheduler, StreamError, StreamId};
 pub use work::{CopyShape, End, HostBytes, POISON, Work};
 

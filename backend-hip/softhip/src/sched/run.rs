@@ -1,7 +1,6 @@
 //! Running one operation.
 
-use super::counters::Counters;
-use super::dispatch::{Dispatch, Limits};
+use super::dispatch::{Dispatch, Limits, Ran};
 use super::work::{CopyShape, End, POISON, Work};
 use crate::memory::{AccessFault, AllocationKind, Checks, Footprint, Memory, MemoryError, Ranges};
 use crate::report::{Problem, Report, Segment};
@@ -10,7 +9,7 @@ use crate::report::{Problem, Report, Segment};
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) footprint: Footprint,
-    pub(super) counters: Option<Counters>,
+    pub(super) ran: Option<Ran>,
 }
 
 /// How operations run.
@@ -29,12 +28,12 @@ impl Work {
             Self::Copy { mut to, from, shape } => {
                 let footprint = shape.footprint(&to, &from);
                 shape.run(memory, &mut to, &from, mode.checks.uninitialised).map_err(copy_fault)?;
-                Ok(Outcome { footprint, counters: None })
+                Ok(Outcome { footprint, ran: None })
             }
             Self::Fill { to, pattern, count } => {
                 memory.fill(to, &pattern, count).map_err(copy_fault)?;
                 let writes = Ranges::one(to, pattern.len() as u64 * count);
-                Ok(Outcome { footprint: Footprint { writes, ..Footprint::default() }, counters: None })
+                Ok(Outcome { footprint: Footprint { writes, ..Footprint::default() }, ran: None })
             }
             Self::Launch(dispatch) => launch(*dispatch, memory, mode),
             Self::Host(function) => {
@@ -45,7 +44,7 @@ impl Work {
                 let size = memory.allocation_at(address).map_or(0, |allocation| allocation.size);
                 memory.free(address, site).map_err(|error| Box::new(free_report(address, error)))?;
                 let writes = Ranges::one(address, size);
-                Ok(Outcome { footprint: Footprint { writes, ..Footprint::default() }, counters: None })
+                Ok(Outcome { footprint: Footprint { writes, ..Footprint::default() }, ran: None })
             }
             Self::Marker => Ok(Outcome::default()),
         }
@@ -143,7 +142,11 @@ fn launch(mut dispatch: Dispatch, memory: &Memory, mode: Mode) -> Result<Outcome
         memory.free(address, None).map_err(|error| Box::new(free_report(address, error)))?;
     }
     match result {
-        Ok(counters) => Ok(Outcome { footprint, counters: Some(counters) }),
+        Ok(mut ran) => {
+            let notes = std::mem::take(&mut ran.notes).into_iter();
+            ran.notes = notes.map(|note| note.launched(site.clone())).collect();
+            Ok(Outcome { footprint, ran: Some(ran) })
+        }
         Err(report) => Err(Box::new(report.launched(site))),
     }
 }

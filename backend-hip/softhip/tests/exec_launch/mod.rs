@@ -142,6 +142,6 @@ impl Device {
         let memory = self.memory.launch(dispatch.groups(), self.checks);
         let result = dispatch.kernel.run(&dispatch, &memory, self.limits);
         self.memory.free(address, None).unwrap();
-        result
+        result.map(|ran| ran.counters)
     }
 }

@@ -8,7 +8,7 @@ use softhip::memory::{
 };
 use softhip::report::{CodePlace, HostCall, Problem, Report, Segment, ThreadPlace};
 use softhip::sched::{
-    CopyShape, Counters, Dispatch, End, Execute, Limits, Policy, Scheduler, StreamId, Work,
+    CopyShape, Counters, Dispatch, End, Execute, Limits, Policy, Ran, Scheduler, StreamId, Work,
 };
 
 /// A kernel of one wave.
@@ -23,7 +23,7 @@ impl Execute for Kernel {
         "double"
     }
 
-    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, _: Limits) -> Result<Counters, Box<Report>> {
+    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, _: Limits) -> Result<Ran, Box<Report>> {
         let Self::Double { buffer } = self;
         let addresses: [u64; WAVE] = std::array::from_fn(|lane| buffer + 4 * lane as u64);
         let access = WaveAccess {
@@ -53,7 +53,7 @@ impl Execute for Kernel {
         memory.load(&mut group, &access, &mut values).map_err(fail)?;
         values[0].iter_mut().for_each(|value| *value *= 2);
         memory.store(&mut group, &access, &values).map_err(fail)?;
-        Ok(Counters { launches: 1, ..Counters::default() })
+        Ok(Counters { launches: 1, ..Counters::default() }.into())
     }
 }
 

@@ -97,7 +97,12 @@ pub(in crate::exec) fn global(c: &mut Cx<'_>, u: &Uop, place: &Place, exec: u64,
         result
     };
     match result {
-        Ok(()) => Step::Next,
+        Ok(()) => {
+            if two {
+                c.memory.settle_compare_swap(c.group, &access);
+            }
+            Step::Next
+        }
         Err(fault) => c.fault(Trap::lane(segment, *fault)),
     }
 }

@@ -225,7 +225,15 @@ impl Lds {
             // Lanes that others read by bytes: one by one.
             for lane in active(exec) {
                 let at = lanes.addresses[lane].into();
-                let touch = Touch { kind: AccessKind::Read, wave, at, size: bytes, offset };
+                let touch = Touch {
+                    kind: AccessKind::Read,
+                    wave,
+                    at,
+                    size: bytes,
+                    offset,
+                    lane: lane as u8,
+                    equal: 0,
+                };
                 let recorded = self.touch(touch);
                 debug_assert!(recorded.is_ok(), "no wave wrote what was put on the list: {recorded:?}");
             }

@@ -59,7 +59,8 @@ pub(in crate::exec) fn load_lanes(
     }
     let (kind, wave) = (AccessKind::Read, c.wave.id);
     for lane in active(exec) {
-        let touch = Touch { kind, wave, at: addresses[lane], size: width.bytes, offset: u.offset };
+        let at = addresses[lane];
+        let touch = Touch { kind, wave, at, size: width.bytes, offset: u.offset, lane: lane as u8, equal: 0 };
         c.lds.touch(touch).map_err(|fault| Trap::local(lane, fault))?;
     }
     for lane in active(exec) {
@@ -74,6 +75,17 @@ pub(in crate::exec) fn load_lanes(
         }
     }
     Ok(())
+}
+
+/// The bytes that a lane's store would not change, one bit each.
+fn equal_bytes(c: &Cx<'_>, lane: usize, at: u64, width: Width, first: usize, shift: u32) -> u16 {
+    if at.saturating_add(width.bytes.into()) > c.lds.len() {
+        return 0;
+    }
+    (0..width.bytes).fold(0, |equal, byte| {
+        let new = (c.wave.v[first + byte as usize / 4][lane] >> shift) >> (8 * (byte % 4)) & 0xff;
+        equal | u16::from(c.lds.read(at + u64::from(byte), 1) == new) << byte
+    })
 }
 
 /// Stores per active lane from the registers at `first`.
@@ -94,7 +106,9 @@ pub(in crate::exec) fn store_lanes(
     }
     let (kind, wave) = (AccessKind::Write, c.wave.id);
     for lane in active(exec) {
-        let touch = Touch { kind, wave, at: addresses[lane], size: width.bytes, offset: u.offset };
+        let at = addresses[lane];
+        let equal = equal_bytes(c, lane, at, width, first, shift);
+        let touch = Touch { kind, wave, at, size: width.bytes, offset: u.offset, lane: lane as u8, equal };
         c.lds.touch(touch).map_err(|fault| Trap::local(lane, fault))?;
     }
     for lane in active(exec) {
@@ -199,7 +213,7 @@ pub(in crate::exec) fn atomic_lanes(
     let (kind, wave) = (AccessKind::Atomic, c.wave.id);
     for lane in active(exec) {
         let at = addresses[lane];
-        let touch = Touch { kind, wave, at, size, offset: u.offset };
+        let touch = Touch { kind, wave, at, size, offset: u.offset, lane: lane as u8, equal: 0 };
         c.lds.touch(touch).map_err(|fault| Trap::local(lane, fault))?;
     }
     let mut old: [Lanes; 2] = [[0; WAVE]; 2];
@@ -213,6 +227,9 @@ pub(in crate::exec) fn atomic_lanes(
             c.lds.write(at + 4, 4, (new >> 32) as u32);
         }
         (old[0][lane], old[1][lane]) = (low, high);
+        if matches!(u.rmw, Some(Rmw::CompareSwap | Rmw::CompareSwapFloat)) {
+            c.lds.settle_compare_swap(wave, lane, at, size);
+        }
     }
     if u.inst.dst.is_some() {
         for (i, register) in old.iter().take(size as usize / 4).enumerate() {

@@ -3,6 +3,11 @@
 //! Per byte there is a bit that says whether it has been written, and a record of which waves read and wrote
 //! it since the last barrier. Two waves that touch one byte between two barriers, one of them writing, race:
 //! nothing orders them. Atomics do not race with atomics.
+//!
+//! Races that cannot change a result are notes, unless they are asked for as faults: waves write equal values to a byte
+//! that only they read, and a plain load of what others change by atomics begins a loop of compare-and-swaps.
+
+use std::collections::HashMap;
 
 use super::banks::Patterns;
 use super::deferred::Deferred;
@@ -37,6 +42,10 @@ pub(in crate::exec) struct Touch {
     pub size: u32,
     /// Bytes from the kernel's entry to the instruction.
     pub offset: u32,
+    /// The lane that does it.
+    pub lane: u8,
+    /// Bytes of a write that are there already: bit `i` is byte `at + i`.
+    pub equal: u16,
 }
 
 /// One [`Record`] per word, field by field, so that those of neighbouring words are vectors.
@@ -90,6 +99,26 @@ impl Records {
     }
 }
 
+/// A byte to which several waves have written one value since the last barrier: which waves, and who read it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Common {
+    writers: u32,
+    readers: u32,
+}
+
+/// A race, and who completed it.
+#[derive(Debug, Clone)]
+pub(in crate::exec) struct LdsNote {
+    pub wave: u32,
+    pub lane: u8,
+    /// Bytes from the kernel's entry to the instruction.
+    pub offset: u32,
+    pub fault: LdsFault,
+}
+
+/// Notes that are kept until they are taken: more would only repeat them.
+const MOST_NOTES: usize = 64;
+
 /// The memory of one workgroup.
 #[derive(Debug)]
 pub(in crate::exec) struct Lds {
@@ -102,6 +131,10 @@ pub(in crate::exec) struct Lds {
     pub(super) checks: Checks,
     pub(super) patterns: Patterns,
     pub(super) deferred: Deferred,
+    common: HashMap<u64, Common>,
+    notes: Vec<LdsNote>,
+    /// Plain loads of what others change by atomics: faults, unless a compare-and-swap follows.
+    pending: Vec<LdsNote>,
 }
 
 impl Lds {
@@ -118,6 +151,9 @@ impl Lds {
             checks,
             patterns: Patterns::new(),
             deferred: Deferred::default(),
+            common: HashMap::new(),
+            notes: Vec::new(),
+            pending: Vec::new(),
         }
     }
 
@@ -137,6 +173,7 @@ impl Lds {
         }
         self.words.fill(0);
         self.written.fill(0);
+        self.pending.clear();
         self.pass_barrier();
         self.deferred.reset();
     }
@@ -149,6 +186,46 @@ impl Lds {
             self.epoch = 0;
         }
         self.epoch += 1;
+        if !self.common.is_empty() {
+            self.common.clear();
+        }
+    }
+
+    /// Takes the races out that cannot change a result.
+    pub fn take_notes(&mut self) -> Vec<LdsNote> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Takes the first plain load out that no compare-and-swap followed: a race.
+    pub fn take_unsettled(&mut self) -> Option<LdsNote> {
+        (!self.pending.is_empty()).then(|| self.pending.remove(0))
+    }
+
+    /// A lane has done a compare-and-swap: its plain load of the same bytes was the beginning, and stands for nothing
+    /// any more.
+    pub fn settle_compare_swap(&mut self, wave: u32, lane: usize, at: u64, size: u32) {
+        if !self.checks.races || self.checks.strict_races {
+            return;
+        }
+        let own = wave as u8 + 1;
+        for byte in at..at + u64::from(size) {
+            let word = (byte / 4) as usize;
+            let mut record = self.records.get(word, self.epoch);
+            let reader = &mut record.reader[(byte % 4) as usize];
+            if *reader == own {
+                *reader = 0;
+                self.records.put(word, record);
+            }
+        }
+        let overlaps =
+            |fault: &LdsFault| fault.offset < at + u64::from(size) && at < fault.offset + fault.size;
+        let settled =
+            |note: &LdsNote| note.wave == wave && usize::from(note.lane) == lane && overlaps(&note.fault);
+        if self.pending.iter().any(settled) {
+            let (begun, rest) = std::mem::take(&mut self.pending).into_iter().partition(settled);
+            self.pending = rest;
+            Vec::into_iter(begun).for_each(|note| keep(&mut self.notes, note));
+        }
     }
 
     fn fault(touch: Touch, problem: LdsProblem) -> LdsFault {
@@ -204,11 +281,39 @@ impl Lds {
                 continue;
             }
             let (writer, reader) = (record.writer[byte], record.reader[byte]);
+            let at = 4 * word as u64 + byte as u64;
+            let equal = (touch.equal >> (at - touch.at)) & 1 != 0 && touch.kind == AccessKind::Write;
+            if writer == SEVERAL {
+                let common = self.common.entry(at).or_default();
+                if !common.pass(touch, equal) {
+                    let wave = common.other(touch.wave);
+                    let record = Record { writer: [wave as u8 + 1; 4], ..record };
+                    return Err(Self::race(touch, word, byte, record, true));
+                }
+                continue;
+            }
             let atomic = touch.kind == AccessKind::Atomic;
             let foreign_writer = writer != 0 && writer & !ATOMIC != own && !(atomic && writer & ATOMIC != 0);
             let foreign_reader = touch.kind != AccessKind::Read && reader != 0 && reader != own;
             if foreign_writer || foreign_reader {
-                return Err(Self::race(touch, word, byte, record, foreign_writer));
+                let fault = Self::race(touch, word, byte, record, foreign_writer);
+                let tolerant = foreign_writer && !self.checks.strict_races;
+                let note = LdsNote { wave: touch.wave, lane: touch.lane, offset: touch.offset, fault };
+                if tolerant && equal && writer & ATOMIC == 0 && [0, own, writer].contains(&reader) {
+                    // Both wrote the same, and only they read it.
+                    let bit = |mark: u8| if mark == 0 { 0 } else { 1 << (mark - 1) };
+                    self.common.insert(at, Common { writers: bit(writer) | bit(own), readers: bit(reader) });
+                    record.writer[byte] = SEVERAL;
+                    keep(&mut self.notes, note);
+                    continue;
+                }
+                if !(tolerant && touch.kind == AccessKind::Read && writer & ATOMIC != 0) {
+                    return Err(note.fault);
+                }
+                let known = |other: &LdsNote| (other.wave, other.lane, other.offset) == note.place();
+                if !self.pending.last().is_some_and(known) {
+                    self.pending.push(note);
+                }
             }
             match touch.kind {
                 AccessKind::Read => {
@@ -273,12 +378,44 @@ impl Lds {
     }
 }
 
+fn keep(notes: &mut Vec<LdsNote>, note: LdsNote) {
+    if notes.len() < MOST_NOTES {
+        notes.push(note);
+    }
+}
+
+impl LdsNote {
+    fn place(&self) -> (u32, u8, u32) {
+        (self.wave, self.lane, self.offset)
+    }
+}
+
+impl Common {
+    /// Records an access, if it cannot change a result.
+    fn pass(&mut self, touch: Touch, equal: bool) -> bool {
+        let bit = 1 << touch.wave;
+        match touch.kind {
+            AccessKind::Write if equal => self.writers |= bit,
+            // Its own write gave it the value, whoever came last.
+            AccessKind::Read if self.writers & bit != 0 => self.readers |= bit,
+            _ => return false,
+        }
+        true
+    }
+
+    /// A writer, another one than `wave` if there is one.
+    fn other(self, wave: u32) -> u32 {
+        let others = self.writers & !(1 << wave);
+        if others == 0 { wave } else { others.trailing_zeros() }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn touch(kind: AccessKind, wave: u32, at: u64, size: u32) -> Touch {
-        Touch { kind, wave, at, size, offset: 0x40 }
+        Touch { kind, wave, at, size, offset: 0x40, lane: 0, equal: 0 }
     }
 
     fn lds() -> Lds {
@@ -328,7 +465,6 @@ mod tests {
             (Write, Read, true),
             (Write, Write, true),
             (Atomic, Atomic, false),
-            (Atomic, Read, true),
             (Write, Atomic, true),
             (Read, Atomic, true),
         ] {
@@ -345,6 +481,49 @@ mod tests {
             lds.pass_barrier();
             assert!(lds.touch(touch(second, 2, 8, 4)).is_ok());
         }
+    }
+
+    #[test]
+    fn writes_of_equal_values_are_notes_for_those_who_wrote() {
+        use AccessKind::{Read, Write};
+        let write = |wave, equal| Touch { equal, ..touch(Write, wave, 8, 4) };
+        let mut lds = lds();
+        lds.touch(write(1, 0)).unwrap();
+        lds.touch(touch(Read, 1, 8, 4)).unwrap();
+        lds.touch(write(2, 15)).unwrap();
+        lds.touch(write(3, 15)).unwrap();
+        let notes = lds.take_notes();
+        assert_eq!(notes.len(), 4, "a note per byte, once");
+        let race = LdsProblem::Race { byte: 8, wave: 1, other: Write, other_offset: Some(0x40) };
+        assert_eq!(notes[0].fault.problem, race);
+        lds.touch(touch(Read, 2, 8, 4)).unwrap();
+        lds.touch(write(1, 15)).unwrap();
+        // Another value, and another reader.
+        assert!(lds.touch(write(2, 7)).is_err());
+        assert!(lds.touch(touch(Read, 4, 8, 4)).is_err());
+        lds.pass_barrier();
+        lds.touch(touch(Read, 4, 8, 4)).unwrap();
+        // A foreign reader before is one too many.
+        assert!(lds.touch(write(1, 15)).is_err());
+        let mut strict = Lds::new(64, Checks { strict_races: true, ..Checks::ALL });
+        strict.touch(write(1, 0)).unwrap();
+        assert!(strict.touch(write(2, 15)).is_err());
+    }
+
+    #[test]
+    fn a_plain_load_before_a_compare_and_swap_is_a_note() {
+        use AccessKind::{Atomic, Read};
+        let mut lds = lds();
+        for wave in 1..4 {
+            lds.touch(touch(Read, wave, 8, 4)).unwrap();
+            lds.touch(touch(Atomic, wave, 8, 4)).unwrap();
+            lds.settle_compare_swap(wave, 0, 8, 4);
+        }
+        assert_eq!(lds.take_notes().len(), 2);
+        assert!(lds.take_unsettled().is_none());
+        lds.touch(touch(Read, 4, 8, 4)).unwrap();
+        let fault = lds.take_unsettled().unwrap().fault;
+        assert!(matches!(fault.problem, LdsProblem::Race { other: Atomic, .. }));
     }
 
     #[test]

@@ -491,7 +491,9 @@ mod tests {
         offset: u32,
         (addresses, exec, size): (&[u64; WAVE], u64, u32),
     ) -> Result<(), LdsFault> {
-        active(exec).try_for_each(|lane| lds.touch(Touch { kind, wave, at: addresses[lane], size, offset }))
+        active(exec).try_for_each(|lane| {
+            lds.touch(Touch { kind, wave, at: addresses[lane], size, offset, lane: lane as u8, equal: 0 })
+        })
     }
 
     /// Addresses, active lanes and bytes of an access: packed, equal, strided or scattered, seldom wrong.

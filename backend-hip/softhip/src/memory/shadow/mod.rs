@@ -141,7 +141,7 @@ impl Shadow {
         group: &Group,
         slot: Slot<'_>,
         touch: Touch,
-    ) -> Result<(), Conflict> {
+    ) -> Result<Option<Conflict>, Conflict> {
         let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         if list.launch != order.launch() {
             list.launch = order.launch();
@@ -156,18 +156,26 @@ impl Shadow {
         let others = list.blocks.get(&touch.block).map_or(&[][..], Vec::as_slice);
         let at = |mask: u64| touch.block * BLOCK + u64::from(mask.trailing_zeros());
         let (mut read_elsewhere, mut changed) = (0, 0);
+        let mut harmless = None;
+        let own =
+            std::iter::once(&first).chain(others).filter(|record| order.same_group(record.actor, group));
+        let own = own.fold(0, |own, record| own | record.written);
         for record in std::iter::once(&first).chain(others) {
             changed |= record.written | record.atomic;
             if order.same_group(record.actor, group) {
                 continue;
             }
             read_elsewhere |= record.read;
-            if let Some((mask, access)) = record.conflict(touch)
+            if let Some((mask, access)) = record.conflict(touch, own)
                 && !order.precedes(record.actor, group)
             {
                 let workgroup = Some(order.group_of(record.actor));
                 let other = RaceSide { access, workgroup, pc: PackedPc::find(record.pcs, access) };
-                return Err(Conflict { offset: at(mask), other });
+                let conflict = Conflict { offset: at(mask), other };
+                if !record.is_harmless(touch) {
+                    return Err(conflict);
+                }
+                harmless.get_or_insert(conflict);
             }
         }
         let shared = slot.get(SHARED);
@@ -193,7 +201,28 @@ impl Shadow {
             }
             slot.put(HEADER, slot.get(HEADER) | LISTED);
         }
-        Ok(())
+        Ok(harmless)
+    }
+
+    /// Forgets that the workgroup has read bytes by plain loads: an atomic of its own on the same bytes stands for them.
+    pub(super) fn forget_reads(&self, order: &Order, group: &Group, offset: u64, len: u64) {
+        for (block, mask) in blocks::pieces(offset, len) {
+            let _locked = self.page(block / PAGE_BLOCKS).lock();
+            let mut list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
+            let slot = Slot(&self.records.as_chunks::<RECORD>().0[index(block)]);
+            let first = slot.first(&self.pcs[index(block)]);
+            if same_launch(slot.get(HEADER), Slot::header(order.launch(), 0))
+                && order.same_group(first.actor, group)
+            {
+                slot.put(READ, first.read & !mask);
+            }
+            let listed = if list.launch == order.launch() { list.blocks.get_mut(&block) } else { None };
+            for record in listed.into_iter().flatten() {
+                if order.same_group(record.actor, group) {
+                    record.read &= !mask;
+                }
+            }
+        }
     }
 
     /// Calls `each` with the block and the masks (read, written or atomic) of every block that `launch` touched.

@@ -60,6 +60,9 @@ pub(super) struct Touch {
     pub(super) block: u64,
     pub(super) mask: u64,
     pub(super) pc: PackedPc,
+    /// Races that cannot change a result are noted: the access writes what is there already, or it may be the first load
+    /// of a loop of compare-and-swaps.
+    pub(super) tolerant: bool,
 }
 
 /// The place of an access in a pair of places: dwords of code in 16 bits, reads below, writes and atomics above.
@@ -109,9 +112,14 @@ impl Record {
         self.pcs = touch.pc.put_into(self.pcs);
     }
 
-    /// The bytes of `touch` on which this record conflicts with it, and what this record did there.
-    pub(super) fn conflict(&self, touch: Touch) -> Option<(u64, AccessKind)> {
-        let [written, atomic, read] = [self.written, self.atomic, self.read].map(|mask| mask & touch.mask);
+    /// The bytes of `touch` on which this record conflicts with it, and what this record did there. `own` are the bytes
+    /// that the other side has written itself: to read them gives the common value, or there was a fault before.
+    pub(super) fn conflict(&self, touch: Touch, own: u64) -> Option<(u64, AccessKind)> {
+        let [mut written, atomic, read] =
+            [self.written, self.atomic, self.read].map(|mask| mask & touch.mask);
+        if touch.kind == AccessKind::Read {
+            written &= !own;
+        }
         if written != 0 {
             Some((written, AccessKind::Write))
         } else if atomic != 0 && touch.kind != AccessKind::Atomic {
@@ -120,6 +128,20 @@ impl Record {
             Some((read, AccessKind::Read))
         } else {
             None
+        }
+    }
+}
+
+impl Record {
+    /// Whether a conflict with a tolerant access cannot change a result.
+    pub(super) fn is_harmless(&self, touch: Touch) -> bool {
+        let [written, atomic, read] = [self.written, self.atomic, self.read].map(|mask| mask & touch.mask);
+        match touch.kind {
+            // Both write the same, and nobody else looks.
+            AccessKind::Write => touch.tolerant && atomic == 0 && read & !written == 0,
+            // If a compare-and-swap follows, what is read does not matter.
+            AccessKind::Read => touch.tolerant && written == 0,
+            AccessKind::Atomic => false,
         }
     }
 }

@@ -26,6 +26,10 @@ pub(in crate::memory) struct Recorder<'a> {
     page: u64,
     lock: Option<PageLock<'a>>,
     conflict: Option<Conflict>,
+    /// See [`Touch::tolerant`].
+    tolerant: bool,
+    /// A race that cannot change a result.
+    harmless: Option<Conflict>,
     /// Keeps what written blocks hold.
     keeper: Option<&'a Allocation>,
 }
@@ -53,6 +57,8 @@ impl<'a> Recorder<'a> {
             page: u64::MAX,
             lock: None,
             conflict: None,
+            tolerant: false,
+            harmless: None,
             keeper,
         }
     }
@@ -97,7 +103,7 @@ impl<'a> Recorder<'a> {
                 return;
             }
         }
-        self.touch_shared(slot, Touch { kind: self.kind, block, mask, pc: self.pc });
+        self.touch_shared(slot, Touch { kind: self.kind, block, mask, pc: self.pc, tolerant: self.tolerant });
     }
 
     /// Takes the lock of a page, and gives back that of the page before.
@@ -114,8 +120,25 @@ impl<'a> Recorder<'a> {
     #[cold]
     fn touch_shared(&mut self, slot: Slot<'_>, touch: Touch) {
         if self.conflict.is_none() {
-            self.conflict = self.shadow.record_shared(self.order, self.group, slot, touch).err();
+            match self.shadow.record_shared(self.order, self.group, slot, touch) {
+                Ok(None) => {}
+                Ok(Some(conflict)) => {
+                    self.harmless.get_or_insert(conflict);
+                }
+                Err(conflict) => self.conflict = Some(conflict),
+            }
         }
+    }
+
+    /// From now on, races that cannot change a result are no conflicts.
+    pub(in crate::memory) fn tolerate(mut self) -> Self {
+        self.tolerant = true;
+        self
+    }
+
+    /// As [`finish`](Self::finish); otherwise, the first race that cannot change a result.
+    pub(in crate::memory) fn finish_tolerant(self) -> Result<Option<Conflict>, Conflict> {
+        self.conflict.map_or(Ok(self.harmless), Err)
     }
 
     /// The first conflict of all that was touched.

@@ -49,6 +49,10 @@ pub struct Launch {
     /// Only what is always checked: bounds, lifetimes, permissions, alignment.
     #[arg(long)]
     bounds_only: bool,
+    /// Races that cannot change a result are faults, too: equal values written by several, and the plain load with which
+    /// a loop of compare-and-swaps begins. Otherwise they are notes.
+    #[arg(long, conflicts_with = "bounds_only")]
+    strict_races: bool,
     /// Host threads that run workgroups; results do not depend on it.
     #[arg(long)]
     threads: Option<usize>,
@@ -109,9 +113,14 @@ impl Launch {
             text += &save(&device, &placed)?;
             text += &table(&self.kernel, &counters);
         }
+        let notes = device.notes();
+        notes.iter().for_each(|note| {
+            let _ = writeln!(text, "\nNote, no fault: {note}");
+        });
         print(&text);
         if let Some(path) = &self.json {
             let reports: Vec<Json> = reports.iter().map(softhip::report::Report::to_json).collect();
+            let notes: Vec<Json> = notes.iter().map(softhip::report::Report::to_json).collect();
             let all = json!({
                 "device": "softhip gfx942 (checked emulation)",
                 "kernel": self.kernel,
@@ -121,6 +130,7 @@ impl Launch {
                 "seed": self.seed,
                 "counters": counters,
                 "reports": reports,
+                "notes": notes,
             });
             write(path, format!("{all:#}\n").as_bytes())?;
         }
@@ -136,7 +146,10 @@ impl Launch {
                 Schedule::Deferred => Policy::Deferred,
                 Schedule::Random => Policy::Random(self.seed),
             },
-            checks: if self.bounds_only { Checks::BOUNDS } else { Checks::ALL },
+            checks: Checks {
+                strict_races: self.strict_races,
+                ..if self.bounds_only { Checks::BOUNDS } else { Checks::ALL }
+            },
             limits: Limits {
                 threads: self.threads.unwrap_or(defaults.limits.threads),
                 budget: self.budget.unwrap_or(defaults.limits.budget),
