@@ -15,11 +15,15 @@
 
 use std::marker::PhantomData;
 
+#[cfg(target_arch = "x86_64")]
+use super::blocked;
 use super::format::{Elements, Format};
 use super::tile::{Place, SIDE, Tile};
 use super::{Factors, Product, scalar};
 use crate::isa::inst::Mfma;
 use crate::memory::{Lanes, WAVE};
+#[cfg(target_arch = "x86_64")]
+use crate::wide::Avx512;
 use crate::wide::{Job, widest};
 
 /// Products of `T`, of `A` by `B`; a lane holds `PER` elements.
@@ -57,6 +61,16 @@ impl<A: Format, B: Format, T: Tile, const PER: usize> Job for Add<'_, A, B, T, P
         let small = A::WIDE && a.smallest + b.smallest < SMALLEST;
         let large = A::WIDE && a.largest + b.largest > LARGEST;
         if a.all_finite && b.all_finite && !small && !large {
+            #[cfg(target_arch = "x86_64")]
+            if blocked::fits::<A, T>()
+                && let Some(avx512) = Avx512::get()
+            {
+                let control = factors.control;
+                blocked::add::<A, T, PER>(avx512, &a, &b, d, |first, at, lanes| {
+                    widest(Rest::<A, T, PER> { a: &a, b: &b, control, first, at, lanes, ty: PhantomData });
+                });
+                return;
+            }
             let (a, b) = (Side::of(&a, &a.value), Side::of(&b, &b.value));
             // SAFETY: exponents of products that are not zero are in SMALLEST..=LARGEST: those of the `WIDE` formats
             // have just been looked at, those of the others are within -30 and 30.
@@ -64,6 +78,31 @@ impl<A: Format, B: Format, T: Tile, const PER: usize> Job for Add<'_, A, B, T, P
         } else {
             add_rarely::<A, B, T, PER>(factors, &a, &b, large, d);
         }
+    }
+}
+
+/// Sixteen results that [`blocked`] leaves over; exponents are as [`Add::run`] has found them.
+#[cfg(target_arch = "x86_64")]
+struct Rest<'a, F, T, const PER: usize> {
+    a: &'a Elements<PER>,
+    b: &'a Elements<PER>,
+    control: Mfma,
+    first: usize,
+    at: Place,
+    lanes: &'a mut [u32; SIDE],
+    ty: PhantomData<(F, T)>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<F: Format, T: Tile, const PER: usize> Job for Rest<'_, F, T, PER> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { a, b, control, first, at, lanes, .. } = self;
+        let (a, b) = (Side::of(a, &a.value), Side::of(b, &b.value));
+        // SAFETY: as in `Add::run`, which has looked at the exponents.
+        unsafe { add_sixteen::<f32, F, T, PER>(a, b, control, first, at, lanes) };
     }
 }
 
@@ -239,20 +278,38 @@ unsafe fn add<R: Real, F: Format, T: Tile, const PER: usize>(
             // The columns of B are the same for all registers, or for all of a block.
             for (r, register) in d.iter_mut().enumerate().take(T::RESULTS) {
                 let Some(lanes) = register.as_chunks_mut::<SIDE>().0.get_mut(part) else { continue };
-                let products = Products::<R, T, PER> { a, b, control, r, part, ty: PhantomData };
-                if F::INTERLEAVED {
-                    // SAFETY: the caller's promise is the one asked for.
-                    let even = unsafe { products.sums(first, 2, group / 2) };
-                    // SAFETY: likewise.
-                    let odd = unsafe { products.sums(first + 1, 2, group / 2) };
-                    round::<R, F>(lanes, |i| join::<R>(even.of(i), odd.of(i)));
-                } else {
-                    // SAFETY: likewise.
-                    let sums = unsafe { products.sums(first, 1, group) };
-                    round::<R, F>(lanes, |i| sums.of(i));
-                }
+                // SAFETY: the caller's promise is the one asked for.
+                unsafe { add_sixteen::<R, F, T, PER>(a, b, control, first, Place { r, part, i: 0 }, lanes) };
             }
         }
+    }
+}
+
+/// Adds the products of the group that begins at `first` to the sixteen lanes at a place.
+///
+/// # Safety
+/// As of [`add`].
+#[inline(always)]
+unsafe fn add_sixteen<R: Real, F: Format, T: Tile, const PER: usize>(
+    a: Side<'_, R, PER>,
+    b: Side<'_, R, PER>,
+    control: Mfma,
+    first: usize,
+    Place { r, part, .. }: Place,
+    lanes: &mut [u32; SIDE],
+) {
+    let group = F::GROUP.min(T::K);
+    let products = Products::<R, T, PER> { a, b, control, r, part, ty: PhantomData };
+    if F::INTERLEAVED {
+        // SAFETY: the caller's promise is the one asked for.
+        let even = unsafe { products.sums(first, 2, group / 2) };
+        // SAFETY: likewise.
+        let odd = unsafe { products.sums(first + 1, 2, group / 2) };
+        round::<R, F>(lanes, |i| join::<R>(even.of(i), odd.of(i)));
+    } else {
+        // SAFETY: likewise.
+        let sums = unsafe { products.sums(first, 1, group) };
+        round::<R, F>(lanes, |i| sums.of(i));
     }
 }
 
@@ -319,6 +376,23 @@ fn join<R: Real>((even, even_exponent): (R::Sum, i32), (odd, odd_exponent): (R::
     (R::add(cut(even, even_exponent), cut(odd, odd_exponent)), exponent)
 }
 
+/// As [`in_words`] if the addend can be brought to the unit of the sum, which is the usual case; otherwise the second
+/// value is true, and the first means nothing.
+#[inline(always)]
+fn in_unit<F: Format>(sum: i32, exponent: i32, addend: u32) -> (u32, bool) {
+    let scaled = f32::from_bits(addend) * f32::power_of_two(24 - exponent);
+    // Denormal numbers may have lost bits.
+    let is_exact = scaled.abs() >= f32::MIN_POSITIVE || addend << 1 == 0;
+    let fits = scaled.abs() < 1_073_741_824.0 && exponent >= SMALLEST && is_exact;
+    let small = if fits { scaled } else { 0.0 };
+    // SAFETY: below 2^30, as `fits` says.
+    let kept = unsafe { small.floor().to_int_unchecked::<i32>() };
+    let kept = if F::INTERLEAVED && small.abs() < 0.5 { 0 } else { kept };
+    // The sum is below 2^30 as well.
+    let total = sum.wrapping_add(kept);
+    ((total as f32 * f32::power_of_two(exponent - 24)).to_bits(), !fits)
+}
+
 /// The exponent field of the smallest exponent for which [`in_words`] does.
 const LOWEST_FIELD: i32 = -102 + 127;
 
@@ -371,6 +445,16 @@ fn round<R: Real, F: Format>(lanes: &mut [u32; SIDE], sums: impl Fn(usize) -> (R
     let addends = *lanes;
     let mut rare = true;
     if let Some(words) = R::in_words() {
+        let mut any_left = 0;
+        for i in 0..SIDE {
+            let (sum, exponent) = sums(i);
+            let (result, left) = in_unit::<F>(words(sum), exponent, addends[i]);
+            any_left |= u32::from(left);
+            lanes[i] = result;
+        }
+        if any_left == 0 {
+            return;
+        }
         let mut any_rare = 0;
         for i in 0..SIDE {
             let (sum, exponent) = sums(i);

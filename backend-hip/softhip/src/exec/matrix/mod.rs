@@ -5,6 +5,8 @@
 //! [`scalar`] says the same for one result at a time, on integers; it is what the vectors are tested against, and it
 //! computes the results that an infinity or a NaN of A or B takes part in.
 
+#[cfg(target_arch = "x86_64")]
+mod blocked;
 mod chain;
 mod format;
 mod fused;

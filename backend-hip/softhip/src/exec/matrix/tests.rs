@@ -160,13 +160,26 @@ fn tiles() -> usize {
     std::env::var("ASSAY_MATRIX_TILES").ok().and_then(|count| count.parse().ok()).unwrap_or(72)
 }
 
-#[test]
-fn every_operation_gives_the_bits_of_the_scalar_formulation() {
+fn compare_all() {
     for (seed, op) in (1..).zip(operations()) {
         let mut draw = Draw(seed);
         for tile in 0..tiles() {
             compare(op, &mut draw, KINDS[tile % 6], KINDS[tile / 6 % 6]);
         }
+    }
+}
+
+#[test]
+fn every_operation_gives_the_bits_of_the_scalar_formulation() {
+    compare_all();
+}
+
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn fewer_vectors_give_the_same_bits() {
+    use crate::wide::{Vectors, limit};
+    for vectors in [Vectors::Baseline, Vectors::Avx2] {
+        limit::with(vectors, compare_all);
     }
 }
 

@@ -15,6 +15,9 @@ pub(super) struct Geometry<const M: usize, const BLOCKS: usize, const PER: usize
 
 /// A [`Geometry`].
 pub(super) trait Tile {
+    /// Rows of A and D; also columns of B and D.
+    const ROWS: usize;
+    const BLOCKS: usize;
     /// Elements summed per result.
     const K: usize;
     /// Registers of D.
@@ -28,6 +31,13 @@ pub(super) trait Tile {
 
     /// Element `k` of its column of B.
     fn b<T: Copy, const PER: usize>(elements: &[[T; WAVE]; PER], at: Place, k: usize) -> T;
+
+    /// Of one block of at least 16 rows: [`a`](Self::a), which is the same for all sixteen lanes.
+    fn a_of_row<T: Copy, const PER: usize>(elements: &[[T; WAVE]; PER], r: usize, part: usize, k: usize)
+    -> T;
+
+    /// Of one block of at least 16 rows: [`b`](Self::b) of all sixteen lanes of a part.
+    fn b_quarter<T, const PER: usize>(elements: &[[T; WAVE]; PER], part: usize, k: usize) -> &[T; SIDE];
 }
 
 /// Lane `16 · part + i` of register `r` of D.
@@ -49,6 +59,8 @@ impl<const M: usize, const BLOCKS: usize, const IN_LANE: usize> Geometry<M, BLOC
 }
 
 impl<const M: usize, const BLOCKS: usize, const IN_LANE: usize> Tile for Geometry<M, BLOCKS, IN_LANE> {
+    const ROWS: usize = M;
+    const BLOCKS: usize = BLOCKS;
     const K: usize = WAVE * IN_LANE / (M * BLOCKS);
     const RESULTS: usize = M * M * BLOCKS / WAVE;
 
@@ -79,5 +91,20 @@ impl<const M: usize, const BLOCKS: usize, const IN_LANE: usize> Tile for Geometr
         };
         let quarters: &[[T; SIDE]] = elements[k % PER].as_chunks().0;
         quarters[quarter % (WAVE / SIDE)][i]
+    }
+    #[inline(always)]
+    fn a_of_row<T: Copy, const PER: usize>(
+        elements: &[[T; WAVE]; PER],
+        r: usize,
+        part: usize,
+        k: usize,
+    ) -> T {
+        elements[k % PER][(Self::row(r, part).1 + M * (k / PER)) % WAVE]
+    }
+
+    #[inline(always)]
+    fn b_quarter<T, const PER: usize>(elements: &[[T; WAVE]; PER], part: usize, k: usize) -> &[T; SIDE] {
+        let quarter = (M * (k / PER) + part * SIDE % M) / SIDE;
+        &elements[k % PER].as_chunks().0[quarter % (WAVE / SIDE)]
     }
 }

@@ -1,0 +1,221 @@
+//! Fused products by AVX-512: what [`super::fused`] computes, in fewer instructions.
+//!
+//! For the operations of one block of 16 or 32 rows whose products are all added in one go. Two passes over D:
+//!
+//! * The power of two that each result's products are cut off below is a minimum of sums of bytes. They are computed
+//!   for a whole register of D at a time.
+//! * Sixteen results at a time, products become integers, C becomes one too, and their sum is rounded once.
+//!
+//! Results with an addend that is not finite, or products that are all about zero, are left to [`super::fused`].
+#![allow(unsafe_code, reason = "vector loads take pointers, and target features make calls unsafe")]
+
+use std::arch::x86_64::{
+    __m512, __m512i, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEG_INF, _mm_loadu_si128, _mm_storeu_si128,
+    _mm256_loadu_si256, _mm512_add_epi32, _mm512_adds_epu8, _mm512_and_si512, _mm512_broadcast_i32x4,
+    _mm512_broadcast_i64x4, _mm512_castsi128_si512, _mm512_castsi256_si512, _mm512_castsi512_ps,
+    _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi32_mask, _mm512_cvt_roundps_epi32, _mm512_cvtepi32_ps,
+    _mm512_cvtepu8_epi32, _mm512_cvttps_epi32, _mm512_cvtusepi32_epi8, _mm512_loadu_ps, _mm512_loadu_si512,
+    _mm512_min_epu8, _mm512_min_epu32, _mm512_mul_ps, _mm512_mul_round_ps, _mm512_permutexvar_epi32,
+    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setr_epi32, _mm512_setzero_ps,
+    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_slli_epi32, _mm512_srai_epi32, _mm512_srav_epi32,
+    _mm512_srli_epi32, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_epi32, _mm512_ternarylogic_epi32,
+};
+
+use super::format::{Elements, Format};
+use super::tile::{Place, SIDE, Tile};
+use crate::memory::{Lanes, WAVE};
+use crate::wide::Avx512;
+
+/// Products of a group, at most.
+const GROUP: usize = 8;
+/// Registers of D, at most.
+const RESULTS: usize = 16;
+/// The exponent field of a scale that stands for all larger ones, which f32 does not have.
+const NO_SCALE: u8 = 252;
+const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+
+/// Whether operations of `T` on `F` are computed here.
+pub(super) const fn fits<F: Format, T: Tile>() -> bool {
+    (T::ROWS == 16 || T::ROWS == 32) && T::BLOCKS == 1 && F::GROUP <= GROUP && !F::INTERLEAVED
+}
+
+/// Adds the product to `d`. Exponents of products that are not zero are within what f32 has, see [`super::fused`].
+///
+/// `rest` computes those sixteen results of the group of products beginning at its first argument that it is called with.
+pub(super) fn add<F: Format, T: Tile, const PER: usize>(
+    avx512: Avx512,
+    a: &Elements<PER>,
+    b: &Elements<PER>,
+    d: &mut [Lanes],
+    rest: impl FnMut(usize, Place, &mut [u32; SIDE]),
+) {
+    assert!(fits::<F, T>() && d.len() == T::RESULTS && T::RESULTS <= RESULTS && T::K <= PER * WAVE / T::ROWS);
+    let _ = avx512;
+    // SAFETY: `avx512` proves that the machine has the features. Nothing else is asked for.
+    unsafe { add_all::<F, T, PER>(a, b, d, rest) };
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
+#[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,popcnt,lzcnt")]
+fn add_all<F: Format, T: Tile, const PER: usize>(
+    a: &Elements<PER>,
+    b: &Elements<PER>,
+    d: &mut [Lanes],
+    mut rest: impl FnMut(usize, Place, &mut [u32; SIDE]),
+) {
+    // The fields of both sides sum up to that of 2^(24 − exponent), which is 151 − exponent.
+    let top = if F::WIDE { a.largest } else { 75 };
+    let (fields_of_a, fields_of_b) = (fields(&a.exponent, top), fields(&b.exponent, 151 - top));
+    let group = F::GROUP.min(T::K);
+    for first in (0..T::K).step_by(group) {
+        let (scales, missing) = scales::<T, PER>(&fields_of_a, &fields_of_b, first, group);
+        let parts = T::ROWS / SIDE;
+        for column in 0..parts {
+            let mut columns = [_mm512_setzero_ps(); GROUP];
+            for (k, column_of_b) in (first..first + group).zip(&mut columns) {
+                *column_of_b = load(T::b_quarter(&b.value, column, k));
+            }
+            for (r, register) in d.iter_mut().enumerate() {
+                for part in (column..WAVE / SIDE).step_by(parts) {
+                    let lanes = &mut register.as_chunks_mut::<SIDE>().0[part];
+                    let row = |k: usize| T::a_of_row(&a.value, r, part, k);
+                    let fits = (missing[r] >> (SIDE * part)) as u16 == 0
+                        && sixteen(lanes, &scales[r].as_chunks().0[part], &columns[..group], |k| {
+                            row(first + k)
+                        });
+                    if !fits {
+                        rest(first, Place { r, part, i: 0 }, lanes);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `top − exponent` for every element, as bytes; those that are larger are 255.
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn fields<const PER: usize>(exponents: &[[i32; WAVE]; PER], top: i32) -> [[u8; WAVE]; PER] {
+    let mut fields = [[0; WAVE]; PER];
+    for (exponents, fields) in exponents.iter().zip(&mut fields) {
+        for (exponents, fields) in
+            exponents.as_chunks::<SIDE>().0.iter().zip(fields.as_chunks_mut::<SIDE>().0)
+        {
+            // SAFETY: sixteen words.
+            let sixteen = unsafe { _mm512_loadu_si512(exponents.as_ptr().cast()) };
+            let bytes = _mm512_cvtusepi32_epi8(_mm512_sub_epi32(_mm512_set1_epi32(top), sixteen));
+            // SAFETY: sixteen bytes.
+            unsafe { _mm_storeu_si128(fields.as_mut_ptr().cast(), bytes) };
+        }
+    }
+    fields
+}
+
+/// For each register of D, each lane's exponent field of the scale of its products, and the lanes that have none.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq")]
+#[inline]
+fn scales<T: Tile, const PER: usize>(
+    a: &[[u8; WAVE]; PER],
+    b: &[[u8; WAVE]; PER],
+    first: usize,
+    group: usize,
+) -> ([[u8; WAVE]; RESULTS], [u64; RESULTS]) {
+    // By quarters of a vector: the rows that its lanes have in register 0, 1, 2, ...
+    let mut rows = [_mm512_setzero_si512(); GROUP];
+    let mut columns = [_mm512_setzero_si512(); GROUP];
+    for n in 0..group {
+        let k = first + n;
+        let at = T::ROWS * (k / PER);
+        (rows[n], columns[n]) = if T::ROWS == 32 {
+            let order = _mm512_setr_epi32(0, 2, 4, 6, 0, 2, 4, 6, 1, 3, 5, 7, 1, 3, 5, 7);
+            let [a, b] = [a, b].map(|side| {
+                let bytes: &[u8; 32] = &side[k % PER].as_chunks().0[at / 32];
+                // SAFETY: 32 bytes.
+                unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
+            });
+            (_mm512_permutexvar_epi32(order, _mm512_castsi256_si512(a)), _mm512_broadcast_i64x4(b))
+        } else {
+            let order = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+            let [a, b] = [a, b].map(|side| {
+                let bytes: &[u8; 16] = &side[k % PER].as_chunks().0[at / 16];
+                // SAFETY: 16 bytes.
+                unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
+            });
+            (_mm512_permutexvar_epi32(order, _mm512_castsi128_si512(a)), _mm512_broadcast_i32x4(b))
+        };
+    }
+    let none = _mm512_set1_epi8(NO_SCALE.cast_signed());
+    let (mut scales, mut missing) = ([[0; WAVE]; RESULTS], [0; RESULTS]);
+    for (r, scales, missing) in
+        (0i8..).zip(&mut scales).zip(&mut missing).map(|((r, s), m)| (r, s, m)).take(T::RESULTS)
+    {
+        let mut least = none;
+        for n in 0..group {
+            let row = _mm512_shuffle_epi8(rows[n], _mm512_set1_epi8(r));
+            least = _mm512_min_epu8(least, _mm512_adds_epu8(row, columns[n]));
+        }
+        *missing = _mm512_cmpeq_epi8_mask(least, none);
+        // SAFETY: 64 bytes.
+        unsafe { _mm512_storeu_si512(scales.as_mut_ptr().cast(), least) };
+    }
+    (scales, missing)
+}
+
+/// Adds the products of one row by sixteen columns to `lanes`. Answers false, and changes nothing, if an addend is an
+/// infinity or a NaN.
+///
+/// As [`super::fused`] has it in words: an addend of more than `2^5` times the largest product's power of two has a unit of
+/// its own, 29 bits below it, to which the sum is brought. Of the bits that the sum loses, the first two matter, as far
+/// as not to be zero. They may stand in any of the last four bits, because results have at most 26.
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+fn sixteen(
+    lanes: &mut [u32; SIDE],
+    fields: &[u8; SIDE],
+    columns: &[__m512],
+    row: impl Fn(usize) -> f32,
+) -> bool {
+    let field = _mm512_set1_epi32(0xff << 23);
+    // SAFETY: sixteen words.
+    let addend = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
+    let addend_field = _mm512_and_si512(addend, field);
+    if _mm512_cmpeq_epi32_mask(addend_field, field) != 0 {
+        return false;
+    }
+    // SAFETY: 16 bytes.
+    let fields = unsafe { _mm_loadu_si128(fields.as_ptr().cast()) };
+    let scale_bits = _mm512_slli_epi32::<23>(_mm512_cvtepu8_epi32(fields));
+    let scale = _mm512_castsi512_ps(scale_bits);
+    // That of the addend to below 2^30; larger than all others if there is none.
+    let limit = _mm512_sub_epi32(_mm512_set1_epi32((283u32 << 23).cast_signed()), addend_field);
+    let total_scale_bits = _mm512_min_epu32(scale_bits, limit);
+    let lost = _mm512_srli_epi32::<23>(_mm512_sub_epi32(scale_bits, total_scale_bits));
+    let mut sums = [_mm512_setzero_si512(); 2];
+    for (k, &column) in columns.iter().enumerate() {
+        let product = _mm512_mul_ps(_mm512_set1_ps(row(k)), column);
+        let integer: __m512i = _mm512_cvttps_epi32(_mm512_mul_ps(product, scale));
+        sums[k % 2] = _mm512_add_epi32(sums[k % 2], integer);
+    }
+    // Below 8 * 2^26, so two more bits do not overflow.
+    let sum = _mm512_slli_epi32::<2>(_mm512_add_epi32(sums[0], sums[1]));
+    let cut = _mm512_srav_epi32(sum, lost);
+    // (cut >> 2) | (cut & 3)
+    let short = _mm512_ternarylogic_epi32::<0xf8>(_mm512_srai_epi32::<2>(cut), cut, _mm512_set1_epi32(3));
+    // Rounded down, so that what underflows below zero counts as -1, too.
+    let scaled =
+        _mm512_mul_round_ps::<DOWN>(_mm512_castsi512_ps(addend), _mm512_castsi512_ps(total_scale_bits));
+    let total = _mm512_add_epi32(short, _mm512_cvt_roundps_epi32::<DOWN>(scaled));
+    // The scale's reciprocal.
+    let unit = _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32(254 << 23), total_scale_bits));
+    let result = _mm512_mul_ps(_mm512_cvtepi32_ps(total), unit);
+    // SAFETY: sixteen words.
+    unsafe { _mm512_storeu_ps(lanes.as_mut_ptr().cast(), result) };
+    true
+}
+
+#[target_feature(enable = "avx512f")]
+#[inline]
+fn load(numbers: &[f32; SIDE]) -> __m512 {
+    // SAFETY: sixteen numbers.
+    unsafe { _mm512_loadu_ps(numbers.as_ptr()) }
+}
