@@ -30,9 +30,12 @@ grep -hoE '"(v|s|ds|global|flat|scratch|buffer)_[a-z0-9_]+ [^"]*"' ./*.rs | tr -
         echo "v_cvt_pk_${name}_f32 v6, v0, v2"
         echo "v_cvt_pk_${name}_f32 v6, v0, v2 op_sel:[0,0,1]"
         echo "v_cvt_pk_f32_${name}_e32 v[6:7], v0"
+        echo "v_cvt_sr_${name}_f32 v6, v0, v2"
     done
 } | LC_ALL=C sort -u | while read -r text; do
-    words=$(printf '%s\n' "$text" | tr ';' '\n' | "${LLVM_MC:-llvm-mc-19}" -triple=amdgcn -mcpu=gfx942 -show-encoding 2>/dev/null |
+    listing=$(printf '%s\n' "$text" | tr ';' '\n' | "${LLVM_MC:-llvm-mc-19}" -triple=amdgcn -mcpu=gfx942 -show-encoding 2>/dev/null) ||
+        { echo "cannot assemble: $text" >&2; exit 1; }
+    words=$(printf '%s\n' "$listing" |
         sed -n 's/.*encoding: \[\(.*\)\].*/\1/p' | tr -d ' ' | tr '\n' ',' | sed 's/0x//g; s/,//g')
     [ -n "$words" ] || { echo "cannot assemble: $text" >&2; exit 1; }
     echo "$words $text"

@@ -551,3 +551,74 @@ fn scalar_buffer_atomics() {
         if old == 0 || old > x { x } else { old - 1 }
     });
 }
+
+#[test]
+fn narrow_loads_through_a_resource() {
+    let low = |x: u32, old: u32| old & 0xffff_0000 | x & 0xffff;
+    let high = |x: u32, old: u32| old & 0xffff | x << 16;
+    let cases: [(&str, usize, &dyn Fn(u32, u32) -> u32); 8] = [
+        ("buffer_load_ubyte v6, v0, s[20:23], 0 offen", 1, &|x, _| x),
+        ("buffer_load_ushort v6, v0, s[20:23], 0 offen", 2, &|x, _| x),
+        ("buffer_load_sshort v6, v0, s[20:23], 0 offen", 2, &|x, _| x as i16 as u32),
+        ("buffer_load_ubyte_d16 v6, v0, s[20:23], 0 offen", 1, &low),
+        ("buffer_load_ubyte_d16_hi v6, v0, s[20:23], 0 offen", 1, &high),
+        ("buffer_load_sbyte_d16 v6, v0, s[20:23], 0 offen", 1, &|x, old| low(x as i8 as u32, old)),
+        ("buffer_load_sbyte_d16_hi v6, v0, s[20:23], 0 offen", 1, &|x, old| high(x as i8 as u32, old)),
+        ("buffer_load_short_d16 v6, v0, s[20:23], 0 offen", 2, &low),
+    ];
+    for (text, count, place) in cases {
+        let mut world = World::raw(SIZE as u32);
+        world.set(0, |lane| 6 * lane as u32);
+        let (bytes, before) = (world.bytes(), world.state.clone());
+        world.run(text);
+        for lane in 0..64 {
+            let loaded = (0..count).fold(0, |x, i| x | u32::from(bytes[6 * lane + i]) << (8 * i));
+            assert_eq!(
+                world.state.vgprs[6][lane],
+                place(loaded, before.vgprs[6][lane]),
+                "{text}, lane {lane}"
+            );
+        }
+    }
+}
+
+#[test]
+fn stores_through_a_resource() {
+    let cases: [(&str, usize, u32); 5] = [
+        ("buffer_store_byte_d16_hi v2, v0, s[20:23], 0 offen", 1, 16),
+        ("buffer_store_short v2, v0, s[20:23], 0 offen", 2, 0),
+        ("buffer_store_short_d16_hi v2, v0, s[20:23], 0 offen", 2, 16),
+        ("buffer_store_dwordx2 v[2:3], v0, s[20:23], 0 offen", 8, 0),
+        ("buffer_store_dwordx3 v[2:4], v0, s[20:23], 0 offen", 12, 0),
+    ];
+    for (text, count, shift) in cases {
+        let mut world = World::raw(SIZE as u32);
+        world.set(0, |lane| 16 * lane as u32);
+        let mut expected = world.bytes();
+        for lane in 0..64 {
+            for i in 0..count {
+                let word = world.state.vgprs[2 + i / 4][lane] >> shift;
+                expected[16 * lane + i] = word.to_le_bytes()[i % 4];
+            }
+        }
+        world.run(text);
+        assert!(world.bytes() == expected, "{text}");
+    }
+}
+
+#[test]
+fn scalar_loads_through_a_resource() {
+    for (text, count) in [
+        ("s_buffer_load_dword s32, s[20:23], 0x20", 1),
+        ("s_buffer_load_dwordx2 s[32:33], s[20:23], 0x20", 2),
+        ("s_buffer_load_dwordx8 s[32:39], s[20:23], 0x20", 8),
+        ("s_buffer_load_dwordx16 s[32:47], s[20:23], 0x20", 16),
+    ] {
+        let mut world = World::raw(SIZE as u32);
+        let bytes = world.bytes();
+        world.run(text);
+        for i in 0..count {
+            assert_eq!(world.state.scalars[32 + i], dword(&bytes, 0x20 + 4 * i), "{text}, {i}");
+        }
+    }
+}

@@ -136,6 +136,12 @@ fn classes_are_those_of_the_bits() {
     mask(Pool::F16, "v_cmp_class_f16_e32 vcc, v0, v2", 106, |l| {
         (l.bu() >> class(l.a & 0xffff, 5, 10)) & 1 == 1
     });
+    writes_exec("v_cmpx_class_f64_e32 vcc, v[0:1], v2", Pool::F64, |l| {
+        (l.bu() >> class(l.a, 11, 52)) & 1 == 1
+    });
+    writes_exec("v_cmpx_class_f16_e32 vcc, v0, v2", Pool::F16, |l| {
+        (l.bu() >> class(l.a & 0xffff, 5, 10)) & 1 == 1
+    });
     writes_exec("v_cmpx_class_f32_e32 vcc, v0, v2", Pool::F32, |l| {
         (l.bu() >> class(l.a & 0xffff_ffff, 8, 23)) & 1 == 1
     });

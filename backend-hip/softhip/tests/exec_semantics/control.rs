@@ -76,7 +76,7 @@ fn calls_return() {
 fn what_waits_or_flushes_does_nothing() {
     let mut state = random_state(Pool::Bits, 4);
     let before = state.clone();
-    let text = "s_nop 3; s_waitcnt vmcnt(0); s_sleep 1; s_setprio 2; s_icache_inv; s_dcache_inv; s_dcache_wb; buffer_wbl2 sc1; buffer_inv sc1; v_nop; ds_nop";
+    let text = "s_nop 3; s_waitcnt vmcnt(0); s_sleep 1; s_setprio 2; s_icache_inv; s_dcache_inv; s_dcache_wb; buffer_wbl2 sc1; buffer_inv sc1; v_nop; ds_nop; s_wakeup; s_sethalt 0; s_incperflevel 1; s_decperflevel 1; s_ttracedata; s_dcache_inv_vol; s_dcache_wb_vol; s_dcache_discard s[20:21], 0x0; s_dcache_discard_x2 s[20:21], 0x0; s_atc_probe 0, s[20:21], 0x0; s_atc_probe_buffer 0, s[20:23], 0x0; v_clrexcp; buffer_wbinvl1; buffer_wbinvl1_vol; s_cbranch_cdbgsys 1; s_cbranch_cdbguser 1; s_cbranch_cdbgsys_or_user 1; s_cbranch_cdbgsys_and_user 1; s_nop 0";
     state.run(&words(text), &no_memory()).unwrap();
     assert!(state == before);
 }
@@ -134,4 +134,54 @@ fn messages_to_the_host_do_not_stop_the_wave() {
     let mut state = random_state(Pool::Bits, 1);
     state.run(&words("s_sendmsg sendmsg(MSG_INTERRUPT); s_mov_b32 s20, 7"), &no_memory()).unwrap();
     assert_eq!(state.scalars[20], 7);
+}
+
+#[test]
+fn m0_moves_scalar_registers() {
+    let start = || {
+        let mut state = random_state(Pool::Bits, 11);
+        state.scalars[124] = 4;
+        state
+    };
+    let (before, mut state) = (start(), start());
+    state.run(&words("s_movrels_b32 s30, s20; s_movreld_b32 s32, s21"), &no_memory()).unwrap();
+    assert_eq!((state.scalars[30], state.scalars[36]), (before.scalars[24], before.scalars[21]));
+    let mut state = start();
+    state
+        .run(&words("s_movrels_b64 s[30:31], s[20:21]; s_movreld_b64 s[32:33], s[22:23]"), &no_memory())
+        .unwrap();
+    assert_eq!((state.pair(30), state.pair(36)), (before.pair(24), before.pair(22)));
+}
+
+#[test]
+fn a_register_sets_a_part_of_the_mode() {
+    let mut state = random_state(Pool::Bits, 12);
+    state.scalars[20] = 0b10;
+    state
+        .run(
+            &words("s_setreg_b32 hwreg(HW_REG_MODE, 2, 2), s20; s_getreg_b32 s21, hwreg(HW_REG_MODE, 0, 4)"),
+            &no_memory(),
+        )
+        .unwrap();
+    assert_eq!(state.scalars[21] >> 2, 0b10);
+}
+
+#[test]
+fn the_end_ends_the_wave() {
+    for text in
+        ["s_mov_b32 s24, 1; s_endpgm; s_mov_b32 s24, 2", "s_mov_b32 s24, 1; s_endpgm_saved; s_mov_b32 s24, 2"]
+    {
+        let mut state = random_state(Pool::Bits, 13);
+        state.run(&words(text), &no_memory()).unwrap();
+        assert_eq!(state.scalars[24], 1, "{text}");
+    }
+}
+
+#[test]
+fn clocks_do_not_go_back() {
+    let mut state = random_state(Pool::Bits, 14);
+    state
+        .run(&words("s_memtime s[24:25]; s_memrealtime s[26:27]; s_memtime s[28:29]; s_nop 0"), &no_memory())
+        .unwrap();
+    assert!(state.pair(28) >= state.pair(24) && state.pair(26) < 1 << 32);
 }

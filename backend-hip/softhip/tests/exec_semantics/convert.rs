@@ -2,7 +2,7 @@
 
 use half::f16;
 
-use crate::bench::{Lane, Out, Pool, h, vector};
+use crate::bench::{Lane, Out, Pool, h, no_memory, random_state, vector, words};
 
 /// Truncates and saturates; NaN is 0.
 fn to_int(x: f64, low: f64, high: f64) -> i64 {
@@ -180,5 +180,47 @@ fn eight_bit_floats() {
             }
             Out::Bits64(part(0) | (part(1) << 32))
         });
+    }
+}
+
+#[test]
+fn bytes_are_inserted_where_the_second_operand_says() {
+    vector(Pool::F32, "v_cvt_pkaccum_u8_f32 v6, v0, v2", |l| {
+        let shift = 8 * (l.bu() & 3);
+        let byte = to_int(l.af().into(), 0.0, 255.0) as u32;
+        Out::Bits32((l.old as u32 & !(0xff << shift)) | (byte << shift))
+    });
+}
+
+#[test]
+fn stochastic_rounding_takes_a_neighbour() {
+    for (name, fraction, bias) in [("fp8", 3, 8), ("bf8", 2, 16)] {
+        let magnitude = |bits: u32| widen8(bits, fraction, bias);
+        let mut ups = 0;
+        for seed in 0..20 {
+            let mut state = random_state(Pool::Bits, seed);
+            for lane in 0..64 {
+                let x = (lane as f32 - 31.5) * 1.37 + seed as f32 / 7.0;
+                state.vgprs[0][lane] = x.to_bits();
+                if lane % 4 == 0 {
+                    // Without chance the magnitude is cut off.
+                    state.vgprs[2][lane] = 0;
+                }
+            }
+            let before = state.clone();
+            state.run(&words(&format!("v_cvt_sr_{name}_f32 v6, v0, v2")), &no_memory()).unwrap();
+            for lane in 0..64 {
+                let x = f64::from(f32::from_bits(before.vgprs[0][lane]));
+                let found = magnitude(state.vgprs[6][lane] & 0xff);
+                let below = (0..128).map(magnitude).filter(|m| *m <= x.abs()).fold(0.0, f64::max);
+                let above = (0..128).map(magnitude).filter(|m| *m >= x.abs()).fold(f64::INFINITY, f64::min);
+                assert!(found.abs() == below || found.abs() == above, "{name}: {x} becomes {found}");
+                assert!(lane % 4 != 0 || found.abs() == below, "{name}: {x} becomes {found} without chance");
+                assert!(found == 0.0 || found.is_sign_negative() == x.is_sign_negative());
+                assert_eq!(state.vgprs[6][lane] >> 8, before.vgprs[6][lane] >> 8, "only one byte changes");
+                ups += usize::from(found.abs() > x.abs());
+            }
+        }
+        assert!(ups > 100, "{name}: {ups} of 1280 rounded up");
     }
 }

@@ -6,9 +6,12 @@ use code_object::CodeObject;
 use softhip::exec::{Support, coverage};
 use softhip::isa::{self, Op};
 
+/// Operations that one wave alone cannot show: `waves_meet_by_arriving_at_a_barrier_whichever_it_is` in `exec_objects.rs`.
+const TESTED_ELSEWHERE: [Op; 1] = [Op::s_barrier];
+
 /// The operations of all assembled snippets.
 fn tested() -> BTreeSet<Op> {
-    let mut ops = BTreeSet::new();
+    let mut ops = BTreeSet::from(TESTED_ELSEWHERE);
     for line in include_str!("words.txt").lines() {
         let words = crate::bench::words(line.split_once(' ').unwrap().1);
         let mut at = 0;
@@ -36,7 +39,7 @@ fn the_coverage_table_lists_every_operation_once() {
     println!("\n{} executed, without a test of their own:\n{}", executed.len(), executed.join(" "));
     println!("\n{} decoded only:\n{}", decoded.len(), decoded.join(" "));
     assert_eq!(both + executed.len() + decoded.len(), Op::ALL.len());
-    assert!(both >= 820, "{both} tested");
+    assert!(executed.is_empty(), "without a test of their own: {}", executed.join(" "));
     assert!(
         decoded.iter().all(|name| !["v_cmp", "v_mfma", "ds_add"].iter().any(|known| name.starts_with(known)))
     );

@@ -216,6 +216,18 @@ fn approximations_are_within_one_ulp() {
     };
     turns("v_sin_f32_e32 v6, v0", 0.0, f64::sin);
     turns("v_cos_f32_e32 v6, v0", 1.0, f64::cos);
+    near("v_exp_legacy_f32_e32 v6, v0", f64::exp2);
+    near("v_log_legacy_f32_e32 v6, v0", f64::log2);
+    // In turns; beyond 256 of them the result is that of none.
+    let half_turns = |text: &str, f: fn(f64) -> f64| {
+        f16s(text, |l| match w(l.ah()) {
+            x if !x.is_finite() => f64::NAN,
+            x if x.abs() > 256.0 => f(0.0),
+            x => f((x - x.trunc()) * std::f64::consts::TAU),
+        });
+    };
+    half_turns("v_sin_f16_e32 v6, v0", f64::sin);
+    half_turns("v_cos_f16_e32 v6, v0", f64::cos);
 }
 
 /// The sequence that compilers emit for `v0 / v2`.

@@ -252,6 +252,64 @@ fn atomics_of_double_words() {
     atomic("ds_wrxchg_rtn_b64 v[6:7], v0, v[2:3]", true, |_, x, _| x);
     atomic("ds_cmpst_b64 v0, v[2:3], v[4:5]", true, |m, x, y| if m == x { y } else { m });
     atomic("ds_cmpst_rtn_b64 v[6:7], v0, v[2:3], v[4:5]", true, |m, x, y| if m == x { y } else { m });
+    atomic("ds_max_u64 v0, v[2:3]", true, |m, x, _| m.max(x));
+    atomic("ds_min_rtn_u64 v[6:7], v0, v[2:3]", true, |m, x, _| m.min(x));
+    atomic("ds_rsub_rtn_u64 v[6:7], v0, v[2:3]", true, |m, x, _| x.wrapping_sub(m));
+    atomic("ds_inc_rtn_u64 v[6:7], v0, v[2:3]", true, |m, x, _| if m >= x { 0 } else { m + 1 });
+    atomic("ds_dec_rtn_u64 v[6:7], v0, v[2:3]", true, |m, x, _| if m == 0 || m > x { x } else { m - 1 });
+    atomic("ds_min_rtn_i64 v[6:7], v0, v[2:3]", true, |m, x, _| s(m).min(s(x)) as u64);
+    atomic("ds_max_rtn_i64 v[6:7], v0, v[2:3]", true, |m, x, _| s(m).max(s(x)) as u64);
+    atomic("ds_and_rtn_b64 v[6:7], v0, v[2:3]", true, |m, x, _| m & x);
+    atomic("ds_or_rtn_b64 v[6:7], v0, v[2:3]", true, |m, x, _| m | x);
+    atomic("ds_xor_rtn_b64 v[6:7], v0, v[2:3]", true, |m, x, _| m ^ x);
+    atomic("ds_mskor_rtn_b64 v[6:7], v0, v[2:3], v[4:5]", true, |m, x, y| m & !x | y);
+    let f = f64::from_bits;
+    atomic("ds_cmpst_f64 v0, v[2:3], v[4:5]", true, |m, x, y| if f(m) == f(x) { y } else { m });
+    atomic("ds_cmpst_rtn_f64 v[6:7], v0, v[2:3], v[4:5]", true, |m, x, y| if f(m) == f(x) { y } else { m });
+    atomic("ds_min_f64 v0, v[2:3]", true, |m, x, _| if f(x) < f(m) { x } else { m });
+    atomic("ds_min_rtn_f64 v[6:7], v0, v[2:3]", true, |m, x, _| if f(x) < f(m) { x } else { m });
+    atomic("ds_max_f64 v0, v[2:3]", true, |m, x, _| if f(x) > f(m) { x } else { m });
+    atomic("ds_max_rtn_f64 v[6:7], v0, v[2:3]", true, |m, x, _| if f(x) > f(m) { x } else { m });
+}
+
+/// Sums of small multiples of 1/4, which every format holds: `encode` and `decode` of one number in so many bits.
+fn exact_sums(text: &str, bits: usize, parts: usize, encode: fn(f64) -> u64, decode: fn(u64) -> f64) {
+    let mut s = state(9);
+    let number = |lane: usize, i: usize| ((lane * 7 + i * 3) % 23) as f64 / 4.0 - 2.0;
+    let pack = |lane: usize, from: usize| {
+        (0..parts).fold(0, |word, i| word | encode(number(lane, from + i)) << (bits * i))
+    };
+    for lane in 0..64 {
+        let (at, old, new) = (s.vgprs[0][lane] as usize, pack(lane, 0), pack(lane, 5));
+        s.lds[at..at + 8].copy_from_slice(&old.to_le_bytes());
+        (s.vgprs[2][lane], s.vgprs[3][lane]) = (new as u32, (new >> 32) as u32);
+    }
+    let before = s.clone();
+    s.run(&words(text), &no_memory()).unwrap();
+    for lane in 0..64 {
+        let sum = bytes(&s, s.vgprs[0][lane] as usize, bits * parts / 8);
+        for i in 0..parts {
+            let part = (sum >> (bits * i)) & (u64::MAX >> (64 - bits));
+            assert_eq!(decode(part), number(lane, i) + number(lane, 5 + i), "{text}, lane {lane}");
+        }
+        let returned = if text.contains("_rtn_") { pack(lane, 0) as u32 } else { before.vgprs[6][lane] };
+        assert_eq!(s.vgprs[6][lane], returned, "{text}, lane {lane}");
+    }
+}
+
+#[test]
+fn sums_of_every_format() {
+    let (to32, of32) = (|x| u64::from((x as f32).to_bits()), |x| f64::from(f32::from_bits(x as u32)));
+    let (to16, of16) =
+        (|x| u64::from(half::f16::from_f64(x).to_bits()), |x| half::f16::from_bits(x as u16).to_f64());
+    let (to_b, of_b) =
+        (|x| u64::from(half::bf16::from_f64(x).to_bits()), |x| half::bf16::from_bits(x as u16).to_f64());
+    exact_sums("ds_add_rtn_f32 v6, v0, v2", 32, 1, to32, of32);
+    exact_sums("ds_add_rtn_f64 v[6:7], v0, v[2:3]", 64, 1, f64::to_bits, f64::from_bits);
+    exact_sums("ds_pk_add_f16 v0, v2", 16, 2, to16, of16);
+    exact_sums("ds_pk_add_rtn_f16 v6, v0, v2", 16, 2, to16, of16);
+    exact_sums("ds_pk_add_bf16 v0, v2", 16, 2, to_b, of_b);
+    exact_sums("ds_pk_add_rtn_bf16 v6, v0, v2", 16, 2, to_b, of_b);
 }
 
 #[test]

@@ -35,6 +35,17 @@ const D: usize = 64;
 
 /// Small integers in all operands: every order of summation is exact.
 fn check(text: &str, shape: Shape, bits: usize, encode: fn(i32) -> u32, result: fn(i32) -> u32) {
+    check_mixed(text, shape, bits, [encode; 2], result);
+}
+
+/// As [`check`], with a format for A and one for B.
+fn check_mixed(
+    text: &str,
+    shape: Shape,
+    bits: usize,
+    [encode_a, encode_b]: [fn(i32) -> u32; 2],
+    result: fn(i32) -> u32,
+) {
     let Shape { m, k, blocks } = shape;
     let mut random = Random::new(7);
     let mut draw = |range: usize| random.below(2 * range + 1) as i32 - range as i32;
@@ -51,8 +62,8 @@ fn check(text: &str, shape: Shape, bits: usize, encode: fn(i32) -> u32, result: 
                 let (lane, element) = place(m, k, blocks, block, i, at);
                 let (word, shift) = (element * bits / 32, element * bits % 32);
                 let index = (block * m + i) * k + at;
-                state.vgprs[A + word][lane] |= encode(a[index]) << shift;
-                state.vgprs[B + word][lane] |= encode(b[index]) << shift;
+                state.vgprs[A + word][lane] |= encode_a(a[index]) << shift;
+                state.vgprs[B + word][lane] |= encode_b(b[index]) << shift;
             }
             for column in 0..m {
                 let (register, lane) = result_place(m, block, i, column);
@@ -176,6 +187,75 @@ fn fp8_in_both_shapes() {
         fp8,
         f32_bits,
     );
+}
+
+fn bf8(x: i32) -> u32 {
+    tiny(x, 2, 16)
+}
+
+#[test]
+fn mixed_eight_bit_formats() {
+    let cases: [(&str, Shape, [fn(i32) -> u32; 2]); 6] = [
+        (
+            "v_mfma_f32_16x16x32_bf8_bf8 v[64:67], v[0:1], v[8:9], v[32:35]",
+            Shape { m: 16, k: 32, blocks: 1 },
+            [bf8; 2],
+        ),
+        (
+            "v_mfma_f32_16x16x32_bf8_fp8 v[64:67], v[0:1], v[8:9], v[32:35]",
+            Shape { m: 16, k: 32, blocks: 1 },
+            [bf8, fp8],
+        ),
+        (
+            "v_mfma_f32_16x16x32_fp8_bf8 v[64:67], v[0:1], v[8:9], v[32:35]",
+            Shape { m: 16, k: 32, blocks: 1 },
+            [fp8, bf8],
+        ),
+        (
+            "v_mfma_f32_32x32x16_bf8_bf8 v[64:79], v[0:1], v[8:9], v[32:47]",
+            Shape { m: 32, k: 16, blocks: 1 },
+            [bf8; 2],
+        ),
+        (
+            "v_mfma_f32_32x32x16_bf8_fp8 v[64:79], v[0:1], v[8:9], v[32:47]",
+            Shape { m: 32, k: 16, blocks: 1 },
+            [bf8, fp8],
+        ),
+        (
+            "v_mfma_f32_32x32x16_fp8_bf8 v[64:79], v[0:1], v[8:9], v[32:47]",
+            Shape { m: 32, k: 16, blocks: 1 },
+            [fp8, bf8],
+        ),
+    ];
+    for (text, shape, encode) in cases {
+        check_mixed(text, shape, 8, encode, f32_bits);
+    }
+}
+
+#[test]
+fn f64_in_four_blocks() {
+    let mut random = Random::new(4);
+    let mut state = WaveState::new(128, 0, 0);
+    let mut put = |state: &mut WaveState, register: usize, lane: usize| {
+        let value = random.below(41) as f64 - 20.0;
+        (state.vgprs[register][lane], state.vgprs[register + 1][lane]) =
+            (value.to_bits() as u32, (value.to_bits() >> 32) as u32);
+        value
+    };
+    // Lane 16 k + 4 block + i holds element [i][k] of the block's A, and of its B by columns.
+    let (mut a, mut b, mut c) = ([[[0.0; 4]; 4]; 4], [[[0.0; 4]; 4]; 4], [0.0; 64]);
+    for lane in 0..64 {
+        a[lane / 4 % 4][lane % 4][lane / 16] = put(&mut state, A, lane);
+        b[lane / 4 % 4][lane % 4][lane / 16] = put(&mut state, B, lane);
+        c[lane] = put(&mut state, C, lane);
+    }
+    state.run(&words("v_mfma_f64_4x4x4_4b_f64 v[64:65], v[0:1], v[8:9], v[32:33]"), &no_memory()).unwrap();
+    for lane in 0..64 {
+        let (row, block, column) = (lane / 16, lane / 4 % 4, lane % 4);
+        let sum: f64 = (0..4).map(|k| a[block][row][k] * b[block][column][k]).sum();
+        let got = u64::from(state.vgprs[D][lane]) | u64::from(state.vgprs[D + 1][lane]) << 32;
+        assert_eq!(f64::from_bits(got), sum + c[lane], "lane {lane}");
+    }
 }
 
 #[test]

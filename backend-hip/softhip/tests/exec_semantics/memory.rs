@@ -99,6 +99,10 @@ fn loads() {
     load("flat_load_sshort v6, v[0:1]", 0, 2, |x, _| x as i16 as u32);
     load("flat_load_short_d16 v6, v[0:1]", 0, 2, low);
     load("flat_load_short_d16_hi v6, v[0:1]", 0, 2, high);
+    load("flat_load_ubyte_d16 v6, v[0:1]", 0, 1, low);
+    load("flat_load_ubyte_d16_hi v6, v[0:1]", 0, 1, high);
+    load("flat_load_sbyte_d16 v6, v[0:1]", 0, 1, move |x, old| low(x as i8 as u32, old));
+    load("flat_load_sbyte_d16_hi v6, v[0:1]", 0, 1, move |x, old| high(x as i8 as u32, old));
 }
 
 fn store(text: &str, count: usize, parts: &[(usize, usize, u32)]) {
@@ -213,6 +217,160 @@ fn atomics() {
     );
     atomic("flat_atomic_add v8, v[0:1], v4 sc0", false, |m, x, _| m + x);
     atomic("flat_atomic_umax_x2 v[0:1], v[4:5]", true, |m, x, _| m.max(x));
+}
+
+#[test]
+fn flat_atomics() {
+    let s = |x: u64| x as i32;
+    let l = |x: u64| x as i64;
+    let (inc, dec) = (
+        |m: u64, x: u64| if m >= x { 0 } else { m + 1 },
+        |m: u64, x: u64| if m == 0 || m > x { x } else { m - 1 },
+    );
+    atomic("flat_atomic_swap v8, v[0:1], v4 sc0", false, |_, x, _| x);
+    atomic("flat_atomic_cmpswap v8, v[0:1], v[4:5] sc0", false, |m, x, y| if m == y { x } else { m });
+    atomic("flat_atomic_sub v8, v[0:1], v4 sc0", false, |m, x, _| m.wrapping_sub(x));
+    atomic("flat_atomic_smin v8, v[0:1], v4 sc0", false, |m, x, _| s(m).min(s(x)) as u64);
+    atomic("flat_atomic_umin v8, v[0:1], v4 sc0", false, |m, x, _| m.min(x));
+    atomic("flat_atomic_smax v8, v[0:1], v4 sc0", false, |m, x, _| s(m).max(s(x)) as u64);
+    atomic("flat_atomic_umax v8, v[0:1], v4 sc0", false, |m, x, _| m.max(x));
+    atomic("flat_atomic_and v8, v[0:1], v4 sc0", false, |m, x, _| m & x);
+    atomic("flat_atomic_or v8, v[0:1], v4 sc0", false, |m, x, _| m | x);
+    atomic("flat_atomic_xor v8, v[0:1], v4 sc0", false, |m, x, _| m ^ x);
+    atomic("flat_atomic_inc v8, v[0:1], v4 sc0", false, |m, x, _| inc(m, x));
+    atomic("flat_atomic_dec v8, v[0:1], v4 sc0", false, |m, x, _| dec(m, x));
+    atomic("flat_atomic_swap_x2 v[8:9], v[0:1], v[4:5] sc0", true, |_, x, _| x);
+    atomic("flat_atomic_cmpswap_x2 v[8:9], v[0:1], v[4:7] sc0", true, |m, x, y| if m == y { x } else { m });
+    atomic("flat_atomic_add_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| m.wrapping_add(x));
+    atomic("flat_atomic_sub_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| m.wrapping_sub(x));
+    atomic("flat_atomic_smin_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| l(m).min(l(x)) as u64);
+    atomic("flat_atomic_umin_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| m.min(x));
+    atomic("flat_atomic_smax_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| l(m).max(l(x)) as u64);
+    atomic("flat_atomic_and_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| m & x);
+    atomic("flat_atomic_or_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| m | x);
+    atomic("flat_atomic_xor_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| m ^ x);
+    atomic("flat_atomic_inc_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| inc(m, x));
+    atomic("flat_atomic_dec_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| dec(m, x));
+}
+
+/// An atomic on small multiples of 1/4, which every format holds, in `parts` numbers of so many bits.
+fn exact_atomic(
+    text: &str,
+    (bits, parts): (usize, usize),
+    (encode, decode): (fn(f64) -> u64, fn(u64) -> f64),
+    f: fn(f64, f64) -> f64,
+) {
+    let mut world = World::new();
+    let number = |lane: usize, i: usize| ((lane * 7 + i * 3) % 23) as f64 / 4.0 - 2.0;
+    let pack = |lane: usize, from: usize| {
+        (0..parts).fold(0, |word, i| word | encode(number(lane, from + i)) << (bits * i))
+    };
+    for lane in 0..64 {
+        let (old, new) = (pack(lane, 0), pack(lane, 5));
+        let at = world.base + World::offset(lane) as u64;
+        world.memory.write(at, &old.to_le_bytes()[..bits * parts / 8]).unwrap();
+        (world.state.vgprs[4][lane], world.state.vgprs[5][lane]) = (new as u32, (new >> 32) as u32);
+    }
+    world.run(text).unwrap();
+    let bytes = world.bytes();
+    for lane in 0..64 {
+        let at = World::offset(lane);
+        let after = u64::from(word(&bytes, at, 4)) | u64::from(word(&bytes, at + 4, 4)) << 32;
+        for i in 0..parts {
+            let part = (after >> (bits * i)) & (u64::MAX >> (64 - bits));
+            assert_eq!(decode(part), f(number(lane, i), number(lane, 5 + i)), "{text}, lane {lane}");
+        }
+    }
+}
+
+#[test]
+fn floating_point_atomics_of_every_format() {
+    let single: (fn(f64) -> u64, fn(u64) -> f64) =
+        (|x| u64::from((x as f32).to_bits()), |x| f64::from(f32::from_bits(x as u32)));
+    let half: (fn(f64) -> u64, fn(u64) -> f64) =
+        (|x| u64::from(half::f16::from_f64(x).to_bits()), |x| half::f16::from_bits(x as u16).to_f64());
+    let brain: (fn(f64) -> u64, fn(u64) -> f64) =
+        (|x| u64::from(half::bf16::from_f64(x).to_bits()), |x| half::bf16::from_bits(x as u16).to_f64());
+    let double: (fn(f64) -> u64, fn(u64) -> f64) = (f64::to_bits, f64::from_bits);
+    let sum = |m, x| m + x;
+    exact_atomic("flat_atomic_add_f32 v[0:1], v4", (32, 1), single, sum);
+    exact_atomic("flat_atomic_pk_add_f16 v[0:1], v4", (16, 2), half, sum);
+    exact_atomic("flat_atomic_pk_add_bf16 v[0:1], v4", (16, 2), brain, sum);
+    exact_atomic("global_atomic_pk_add_f16 v[0:1], v4, off", (16, 2), half, sum);
+    exact_atomic("global_atomic_pk_add_bf16 v[0:1], v4, off", (16, 2), brain, sum);
+    exact_atomic("flat_atomic_add_f64 v[0:1], v[4:5]", (64, 1), double, sum);
+    exact_atomic("flat_atomic_min_f64 v[0:1], v[4:5]", (64, 1), double, f64::min);
+    exact_atomic("flat_atomic_max_f64 v[0:1], v[4:5]", (64, 1), double, f64::max);
+}
+
+#[test]
+fn loads_to_lds_write_a_dword_per_lane() {
+    let cases: [(&str, usize, fn(u32) -> u32); 5] = [
+        ("global_load_lds_dword v[0:1], off", 4, |x| x),
+        ("global_load_lds_ubyte v[0:1], off", 1, |x| x),
+        ("global_load_lds_sbyte v[0:1], off", 1, |x| x as i8 as u32),
+        ("global_load_lds_ushort v[0:1], off", 2, |x| x),
+        ("global_load_lds_sshort v[0:1], off", 2, |x| x as i16 as u32),
+    ];
+    for (text, count, place) in cases {
+        let mut world = World::new();
+        world.state.lds = vec![0xee; 1024];
+        world.state.scalars[124] = 64;
+        let bytes = world.bytes();
+        world.run(text).unwrap();
+        for lane in 0..64 {
+            let expected = place(word(&bytes, World::offset(lane), count));
+            assert_eq!(word(&world.state.lds, 64 + 4 * lane, 4), expected, "{text}, lane {lane}");
+        }
+        assert!(world.state.lds[..64].iter().chain(&world.state.lds[320..]).all(|&byte| byte == 0xee));
+    }
+}
+
+#[test]
+fn private_memory_in_every_width() {
+    let low = |x: u32, old: u32| old & 0xffff_0000 | x & 0xffff;
+    let high = |x: u32, old: u32| old & 0xffff | x << 16;
+    let cases: [(&str, &dyn Fn(u32, u32) -> u32); 8] = [
+        ("scratch_store_dword off, v2, off; scratch_load_sbyte v6, off, off", &|x, _| x as i8 as u32),
+        ("scratch_store_dword off, v2, off; scratch_load_ushort v6, off, off", &|x, _| x & 0xffff),
+        ("scratch_store_dword off, v2, off; scratch_load_ubyte_d16 v6, off, off", &|x, old| {
+            low(x & 0xff, old)
+        }),
+        ("scratch_store_dword off, v2, off; scratch_load_ubyte_d16_hi v6, off, off", &|x, old| {
+            high(x & 0xff, old)
+        }),
+        ("scratch_store_dword off, v2, off; scratch_load_sbyte_d16 v6, off, off", &|x, old| {
+            low(x as i8 as u32, old)
+        }),
+        ("scratch_store_dword off, v2, off; scratch_load_sbyte_d16_hi v6, off, off", &|x, old| {
+            high(x as i8 as u32, old)
+        }),
+        ("scratch_store_dword off, v2, off; scratch_load_short_d16 v6, off, off", &low),
+        ("scratch_store_dword off, v2, off; scratch_load_short_d16_hi v6, off, off", &high),
+    ];
+    for (text, place) in cases {
+        let mut world = World::new();
+        world.state.vgprs[2] = std::array::from_fn(|lane| 0x9e37_79b9u32.wrapping_mul(lane as u32 + 1));
+        let before = world.state.clone();
+        world.run(text).unwrap();
+        for lane in 0..64 {
+            let expected = place(before.vgprs[2][lane], before.vgprs[6][lane]);
+            assert_eq!(world.state.vgprs[6][lane], expected, "{text}, lane {lane}");
+        }
+    }
+    let mut world = World::new();
+    let before = world.state.clone();
+    world.run("scratch_store_dwordx4 off, v[0:3], off; scratch_load_dwordx4 v[6:9], off, off; scratch_store_dwordx3 off, v[2:4], off offset:32; scratch_load_dwordx3 v[10:12], off, off offset:32").unwrap();
+    assert_eq!(world.state.vgprs[6..10], before.vgprs[0..4]);
+    assert_eq!(world.state.vgprs[10..13], before.vgprs[2..5]);
+    let mut world = World::new();
+    world.run("scratch_store_dword off, v4, off; scratch_store_byte_d16_hi off, v2, off; scratch_load_dword v6, off, off; scratch_store_short_d16_hi off, v3, off; scratch_load_dword v7, off, off").unwrap();
+    for lane in 0..64 {
+        let v = |r: usize| before.vgprs[r][lane];
+        let first = v(4) & !0xff | (v(2) >> 16) & 0xff;
+        assert_eq!(world.state.vgprs[6][lane], first);
+        assert_eq!(world.state.vgprs[7][lane], first & 0xffff_0000 | v(3) >> 16);
+    }
 }
 
 #[test]
