@@ -5,7 +5,7 @@ use assay_cli::spelling;
 use super::Trouble;
 
 /// Every variable with one of [`PREFIXES`] that Assay reads, in its build, in its commands or in its tests.
-const KNOWN: [&str; 19] = [
+const KNOWN: [&str; 21] = [
     "GCORE_D2H_AUDIT",
     "GCORE_D2H_AUDIT_LOG",
     "GRETA_D2H_DEBUG",
@@ -20,6 +20,8 @@ const KNOWN: [&str; 19] = [
     "ASSAY_REQUIRE_VOCAB",
     "ASSAY_REQUIRE_LLVM",
     "ASSAY_FUZZ_ITERS",
+    "ASSAY_FUZZ_LAUNCHES",
+    "ASSAY_FUZZ_OBJECTS",
     "ASSAY_FUZZ_SEED",
     "ASSAY_DECODE_SAMPLES",
     "ASSAY_DECODE_SEED",
