@@ -28,7 +28,9 @@ fn run(
     } else {
         given.extend(arguments.map(Arg::Word));
     }
-    assert_eq!(hip.launch(function, Launch::new(4, 128), &given), SUCCESS);
+    // One wave per block where blocks are to race, not their waves.
+    let threads = if kernel == "same_word" { 64 } else { 128 };
+    assert_eq!(hip.launch(function, Launch::new(4, threads), &given), SUCCESS);
     let code = hip.synchronize();
     let words = if code == SUCCESS { hip.download(buffer, 128) } else { Vec::new() };
     (code, hip.device.notes(), hip.reports(), words)
@@ -89,5 +91,43 @@ fn the_load_before_compare_and_swaps_is_a_note() {
         let (code, notes, reports, _) = run(kernel, Checks::ALL, [0, 0], 2);
         assert_ne!(code, SUCCESS, "{notes:?}");
         assert!(reports[0].to_string().contains("by workgroup 0"), "{}", reports[0]);
+    }
+}
+
+#[test]
+fn waves_of_a_block_race_on_global_memory() {
+    let run_one = |fenced| {
+        let hip = Hip::with(Options::default());
+        let function = hip.kernel("races", "next_wave");
+        let buffer = hip.upload(&[0u32; 128]);
+        let given = [Arg::Pointer(buffer), Arg::Word(fenced), Arg::Word(0)];
+        assert_eq!(hip.launch(function, Launch::new(1, 128), &given), SUCCESS);
+        let code = hip.synchronize();
+        (code, hip.reports())
+    };
+    let (code, reports) = run_one(1);
+    assert_eq!((code, reports.len()), (SUCCESS, 0), "{reports:?}");
+    let (code, reports) = run_one(0);
+    assert_ne!(code, SUCCESS);
+    let text = reports[0].to_string();
+    // Wave 0 reads before wave 1 has written.
+    assert!(text.starts_with("Racing global write of size 4 bytes\n  at next_wave+0x"), "{text}");
+    assert!(text.contains("wave 1 lane 0"), "{text}");
+    assert!(text.contains("also has a read by workgroup 0, wave 0 lane 0 at +0x"), "{text}");
+    assert!(text.contains("the other side is next_wave+0x") && text.contains("races.hip:"), "{text}");
+}
+
+#[test]
+fn equal_values_by_the_waves_of_a_block_are_a_note() {
+    let (code, notes, reports, words) = run("same_by_waves", Checks::ALL, [7, 0], 1);
+    assert_eq!((code, reports.len(), words[63]), (SUCCESS, 0, 7), "{reports:?}");
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    let text = notes[0].to_string();
+    assert!(text.contains("also has a write by workgroup 0, wave 0 lane 0 at +0x"), "{text}");
+    assert!(text.ends_with("0x07 against 0x07") || text.contains(": 0x07 against 0x07"), "{text}");
+    for (checks, spread) in [(STRICT, 0), (Checks::ALL, 1)] {
+        let (code, _, reports, _) = run("same_by_waves", checks, [7, spread], 1);
+        assert_ne!(code, SUCCESS);
+        assert!(reports[0].to_string().contains("wave 1 lane 0"), "{}", reports[0]);
     }
 }

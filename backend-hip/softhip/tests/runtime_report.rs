@@ -66,9 +66,10 @@ fn each_kind_of_fault_is_explained_in_one_line() {
         line(FaultKind::Uninitialised { offset: 7 }),
         "address 0x5_0000_0ffe has never been written: byte 7 of 'q' (4096 bytes)"
     );
-    let other = RaceSide { access: AccessKind::Read, workgroup: Some(3), pc: Some(0x40) };
+    let (workgroup, pc) = (Some(3), Some(0x40));
+    let other = RaceSide { access: AccessKind::Read, workgroup, wave: None, lane: None, pc, value: None };
     assert_eq!(
-        line(FaultKind::Race { offset: 7, other }),
+        line(FaultKind::Race { offset: 7, other, value: None }),
         "byte 7 of 'q' (4096 bytes), address 0x5_0000_0ffe, also has a read by workgroup 3 at +0x40 with no order \
          between them"
     );

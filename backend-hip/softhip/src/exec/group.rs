@@ -16,7 +16,7 @@ use super::resolve::is_vector;
 use super::spare::{Spare, Spares};
 use super::start::Start;
 use crate::isa::{Format, Inst};
-use crate::memory::{FaultKind, Group, LaunchMemory, RaceNote};
+use crate::memory::{FaultKind, Group, LaunchMemory, RaceNote, Within};
 use crate::report::{LdsProblem, Problem, Segment};
 
 /// Instructions a wave runs before the next one gets its turn, so that a wave which waits for another one in a
@@ -35,6 +35,8 @@ pub(super) struct Worker<'a> {
     budget: u64,
     pub(super) tally: Tally,
     notes: Notes,
+    /// Memory for [`Group::watch_waves`].
+    within: Option<Box<Within>>,
 }
 
 /// Races that cannot change a result, with the workgroups that completed them.
@@ -110,8 +112,8 @@ impl<'a> Worker<'a> {
         let have = waves.len() as u32;
         waves.truncate(start.waves() as usize);
         waves.extend((have..start.waves()).map(wave));
-        let (tally, notes) = Default::default();
-        Self { program, memory, start, waves, lds, sizes, budget, tally, notes }
+        let (tally, notes, within) = Default::default();
+        Self { program, memory, start, waves, lds, sizes, budget, tally, notes, within }
     }
 
     /// Leaves the state of waves to the next launch, and answers what was counted and noted.
@@ -130,6 +132,11 @@ impl<'a> Worker<'a> {
             wave.scratch.reset();
             self.start.wave(wave, id, coordinates);
         }
+        if self.waves.len() > 1 && self.memory.checks().races {
+            let mut within = self.within.take().unwrap_or_default();
+            within.begin(self.waves.len() as u32);
+            group.watch_waves(within);
+        }
         self.tally.groups += 1;
         self.tally.waves += self.waves.len() as u64;
         loop {
@@ -139,6 +146,7 @@ impl<'a> Worker<'a> {
                 break;
             }
         }
+        self.within = group.end_watch();
         self.unsettled(&mut group).map_or(Ok(()), |failure| Err(Box::new(failure)))
     }
 
@@ -197,6 +205,7 @@ impl<'a> Worker<'a> {
         }
         self.tally.barriers += self.waves.len() as u64;
         self.lds.pass_barrier();
+        group.pass_barrier();
         for wave in &mut self.waves {
             wave.state = State::Ready;
         }

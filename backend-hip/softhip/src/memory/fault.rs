@@ -45,6 +45,15 @@ pub struct RaceSide {
     pub access: AccessKind,
     /// The linear number of its workgroup; `None` when several workgroups read the byte.
     pub workgroup: Option<u32>,
+    /// The wave within its workgroup, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wave: Option<u32>,
+    /// The lane, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lane: Option<u32>,
+    /// What it left in the byte, if it wrote and that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<u8>,
     /// Its instruction, as given to [`WaveAccess`](super::WaveAccess) at the time.
     pub pc: Option<u32>,
 }
@@ -87,12 +96,16 @@ pub enum FaultKind {
         /// Offset of the address in the allocation.
         offset: u64,
     },
-    /// Another workgroup of the same launch touched the byte, without an order between the two.
+    /// Another workgroup of the same launch, or another wave of the same workgroup, touched the byte, without an order
+    /// between the two.
     Race {
         /// Offset of the byte in the allocation.
         offset: u64,
         /// The other access.
         other: RaceSide,
+        /// What this access writes to the byte, if it writes and that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        value: Option<u8>,
     },
 }
 

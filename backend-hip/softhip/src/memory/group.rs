@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use super::fault::{AccessKind, LaneFault};
+use super::within::Within;
 
 /// Per workgroup, how much of what it did is known to have happened: all up to this clock.
 type Clocks = HashMap<u32, u32>;
@@ -24,6 +25,8 @@ pub struct Group {
     seen: Clocks,
     /// The wave that runs.
     wave: u32,
+    /// What the waves did since the last barrier; `None` where nobody looks for races between them.
+    pub(super) within: Option<Box<Within>>,
     /// Races that cannot change a result.
     notes: Vec<RaceNote>,
     /// Plain loads of what other workgroups change by atomics: faults, unless a compare-and-swap follows.
@@ -53,6 +56,30 @@ impl Group {
     /// From now on, another wave of the workgroup runs.
     pub fn enter_wave(&mut self, wave: u32) {
         self.wave = wave;
+    }
+
+    /// From now on, races between its waves are looked for. `within` is empty, but for its memory.
+    pub fn watch_waves(&mut self, within: Box<Within>) {
+        self.within = Some(within);
+    }
+
+    /// Ends [`watch_waves`](Self::watch_waves).
+    pub fn end_watch(&mut self) -> Option<Box<Within>> {
+        self.within.take()
+    }
+
+    /// All waves have met at a barrier.
+    pub fn pass_barrier(&mut self) {
+        if let Some(within) = &mut self.within {
+            within.pass_barrier();
+        }
+    }
+
+    /// The wave that runs has done an atomic, on whatever memory.
+    pub fn synchronise_wave(&mut self) {
+        if let Some(within) = &mut self.within {
+            within.synchronise(self.wave);
+        }
     }
 
     pub(super) fn wave(&self) -> u32 {
@@ -120,6 +147,7 @@ impl Order {
             dirty: false,
             seen: Clocks::new(),
             wave: 0,
+            within: None,
             notes: Vec::new(),
             pending: Vec::new(),
         }

@@ -97,10 +97,10 @@ impl LaunchMemory {
         access: &WaveAccess<'_>,
         out: &mut [Lanes],
     ) -> Result<(), Box<LaneFault>> {
-        match self.load_strictly(group, access, out) {
-            Err(fault) => self.load_tolerantly(group, access, out, fault),
-            done => done,
+        if let Err(fault) = self.load_strictly(group, access, out) {
+            self.load_tolerantly(group, access, out, fault)?;
         }
+        self.race_within(group, AccessKind::Read, access, None)
     }
 
     #[inline]
@@ -145,6 +145,7 @@ impl LaunchMemory {
         access: &WaveAccess<'_>,
         data: &[Lanes],
     ) -> Result<(), Box<LaneFault>> {
+        self.race_within(group, AccessKind::Write, access, Some(data))?;
         match self.store_strictly(group, access, data) {
             Err(fault) => self.store_tolerantly(group, access, data, fault),
             done => done,
@@ -194,6 +195,7 @@ impl LaunchMemory {
         mut operation: impl FnMut(usize, u32) -> u32,
     ) -> Result<(), Box<LaneFault>> {
         let places = self.check_atomic(group, access)?;
+        self.race_within(group, AccessKind::Atomic, access, None)?;
         self.synchronise(group, access, false, true);
         for (lane, Place { allocation, offset }) in placed(&places) {
             out[lane] = allocation.cells.update(offset, Ordering::AcqRel, |old| operation(lane, old));
@@ -211,6 +213,7 @@ impl LaunchMemory {
         mut operation: impl FnMut(usize, u64) -> u64,
     ) -> Result<(), Box<LaneFault>> {
         let places = self.check_atomic(group, access)?;
+        self.race_within(group, AccessKind::Atomic, access, None)?;
         self.synchronise(group, access, false, true);
         for (lane, Place { allocation, offset }) in placed(&places) {
             let _whole = self.wide.lock(allocation.base + offset);

@@ -30,6 +30,7 @@ mod space;
 mod tolerant;
 mod undo;
 mod wave;
+mod within;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -44,6 +45,7 @@ pub use run::Run;
 pub use site::Site;
 pub use space::splitmix64;
 pub use wave::{Addresses, Lanes, WAVE, WaveAccess};
+pub use within::Within;
 
 /// Which checks run. Bounds, lifetimes, permissions and alignment are always checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

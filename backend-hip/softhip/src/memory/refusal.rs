@@ -54,7 +54,7 @@ pub(super) fn race(
 ) -> AccessFault {
     within(
         allocation,
-        FaultKind::Race { offset: conflict.offset, other: conflict.other },
+        FaultKind::Race { offset: conflict.offset, other: conflict.other, value: None },
         access,
         address,
         size,

@@ -83,6 +83,11 @@ impl Job for InOffsets<'_> {
 }
 
 impl Run {
+    /// One lane, the first.
+    pub(super) fn single(address: u64) -> Self {
+        Self::new(address, 0, 0, 1)
+    }
+
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "lanes are numbered below 64")]
     fn new(address: u64, step: u64, first: usize, count: usize) -> Self {

@@ -1,6 +1,6 @@
 //! Races that cannot change a result: they are notes, not faults, unless [`Checks::strict_races`](super::Checks) is set.
 //!
-//! * Workgroups write equal values to one byte, and only they read it.
+//! * Workgroups or waves write equal values to one byte, and only they read it.
 //! * A plain load of what others change by atomics is followed by a compare-and-swap of the same lane on the same
 //!   address: the loop of compare-and-swaps finds out if the value was old.
 //!
@@ -8,13 +8,15 @@
 //! looked at: a launch that races is run again on one thread, see [`LaunchMemory::undo`].
 
 use super::allocation::Allocation;
-use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};
+use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault, RaceSide};
 use super::group::{Group, RaceNote};
 use super::launch::LaunchMemory;
 use super::place::{Place, placed};
 use super::refusal;
+use super::run::Run;
 use super::shadow::Conflict;
-use super::wave::{Lanes, WAVE, WaveAccess, lanes};
+use super::wave::{Addresses, Lanes, WAVE, WaveAccess, lanes};
+use super::within::{Other, Within};
 
 /// The lane of a scalar load.
 const ALL_LANES: u32 = u32::MAX;
@@ -68,9 +70,17 @@ impl LaunchMemory {
             for byte in 0..access.bytes {
                 let new = data[(byte / 4) as usize][lane].to_le_bytes()[(byte % 4) as usize];
                 let here = offset + u64::from(byte);
-                let equal = allocation.cells.load_narrow(here, 1) == u32::from(new);
-                let result = self.race_tolerantly(group, allocation, kind, (here, 1), (access.pc, equal));
-                let refuse = |conflict| at(refusal::race(allocation, conflict, kind, addresses[lane], size));
+                let old = allocation.cells.load_narrow(here, 1).to_le_bytes()[0];
+                let result =
+                    self.race_tolerantly(group, allocation, kind, (here, 1), (access.pc, old == new));
+                let refuse = |mut conflict: Conflict| {
+                    conflict.other.value = (conflict.other.access != AccessKind::Read).then_some(old);
+                    let mut fault = refusal::race(allocation, conflict, kind, addresses[lane], size);
+                    if let FaultKind::Race { value, .. } = &mut fault.kind {
+                        *value = Some(new);
+                    }
+                    at(fault)
+                };
                 if let Some(conflict) = result.map_err(refuse)? {
                     let fault = *refuse(conflict);
                     group.note(RaceNote { wave: group.wave(), pc: access.pc, fault });
@@ -117,6 +127,76 @@ impl LaunchMemory {
         Ok(())
     }
 
+    /// Looks for a race with another wave of the workgroup, and records the access. `data` is what a store writes.
+    #[inline]
+    pub(super) fn race_within(
+        &self,
+        group: &mut Group,
+        kind: AccessKind,
+        access: &WaveAccess<'_>,
+        data: Option<&[Lanes]>,
+    ) -> Result<(), Box<LaneFault>> {
+        let Some(mut within) = group.within.take() else { return Ok(()) };
+        let (wave, kind) = (group.wave(), access.touch(kind));
+        let judged = if within.suspects(wave, kind, access) {
+            self.judge_within(group, &within, kind, access, data)
+        } else {
+            Ok(())
+        };
+        within.record(wave, kind, access);
+        if kind == AccessKind::Atomic {
+            within.synchronise(wave);
+        }
+        group.within = Some(within);
+        judged
+    }
+
+    /// Finds the first byte on which waves of the workgroup race; equal values make a note.
+    #[cold]
+    fn judge_within(
+        &self,
+        group: &mut Group,
+        within: &Within,
+        kind: AccessKind,
+        access: &WaveAccess<'_>,
+        data: Option<&[Lanes]>,
+    ) -> Result<(), Box<LaneFault>> {
+        let (addresses, wave) = (access.addresses.materialise(), group.wave());
+        let mut note = None;
+        for lane in lanes(access.exec) {
+            for byte in 0..access.bytes {
+                let address = addresses[lane].saturating_add(byte.into());
+                let Some(other) = within.conflict(wave, kind, address) else { continue };
+                // Where nothing is, the access itself is the fault.
+                let Some((allocation, offset)) = self.space.resolve(address, 1) else { continue };
+                let old = allocation.cells.load_narrow(offset, 1).to_le_bytes()[0];
+                let new = data.map(|data| data[(byte / 4) as usize][lane].to_le_bytes()[(byte % 4) as usize]);
+                let Other { wave, lane: its_lane, pc, access: its } = other;
+                let side = RaceSide {
+                    access: its,
+                    workgroup: Some(group.id()),
+                    wave: Some(wave),
+                    lane: Some(its_lane),
+                    pc: Some(pc),
+                    value: (its != AccessKind::Read).then_some(old),
+                };
+                let kind_of_fault = FaultKind::Race { offset, other: side, value: new };
+                let size = access.bytes.into();
+                let fault = refusal::within(allocation, kind_of_fault, kind, addresses[lane], size);
+                let fault = Box::new(LaneFault { lane: super::check::number(lane), fault });
+                let equal = kind == AccessKind::Write && its == AccessKind::Write && new == Some(old);
+                if !equal || self.checks.strict_races {
+                    return Err(fault);
+                }
+                note.get_or_insert(fault);
+            }
+        }
+        if let Some(fault) = note {
+            group.note(RaceNote { wave, pc: access.pc, fault: *fault });
+        }
+        Ok(())
+    }
+
     /// Records a scalar load of bytes of an allocation.
     pub(super) fn race_of_scalar_load(
         &self,
@@ -128,6 +208,12 @@ impl LaunchMemory {
         let kind = AccessKind::Read;
         let address = allocation.base + offset;
         let refuse = |conflict| refusal::race(allocation, conflict, kind, address, size);
+        if allocation.writable && group.within.is_some() {
+            let bytes = u32::try_from(size).expect("a scalar load has at most 64 bytes");
+            let addresses = Addresses::Run(Run::single(address));
+            let access = WaveAccess { exec: 1, addresses, bytes, align: 1, pc, atomic: false };
+            self.race_within(group, kind, &access, None).map_err(|fault| Box::new(fault.fault))?;
+        }
         let Err(conflict) = self.race(group, allocation, kind, offset, size, pc) else { return Ok(()) };
         let by_atomic = conflict.other.access == AccessKind::Atomic;
         if !by_atomic || self.checks.strict_races || self.revocable {

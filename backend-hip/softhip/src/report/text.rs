@@ -175,8 +175,14 @@ fn explain(fault: &AccessFault) -> String {
         FaultKind::ReadOnly { offset } => {
             format!("address {address} may only be read: {} into {name}", Bytes(*offset))
         }
-        FaultKind::Race { offset, other } => {
-            format!("byte {offset} of {name}, address {address}, also has {}", RaceOther(other))
+        FaultKind::Race { offset, other, value } => {
+            let values = match (other.value, value) {
+                (Some(its), Some(value)) => format!(": {its:#04x} against {value:#04x}"),
+                (Some(its), None) => format!(": it wrote {its:#04x}"),
+                (None, Some(value)) => format!(": {value:#04x} is written"),
+                (None, None) => String::new(),
+            };
+            format!("byte {offset} of {name}, address {address}, also has {}{values}", RaceOther(other))
         }
     }
 }
@@ -311,6 +317,8 @@ impl Display for RaceOther<'_> {
             Some(group) => write!(f, "workgroup {group}")?,
             None => f.write_str("several workgroups")?,
         }
+        self.0.wave.map_or(Ok(()), |wave| write!(f, ", wave {wave}"))?;
+        self.0.lane.map_or(Ok(()), |lane| write!(f, " lane {lane}"))?;
         self.0.pc.map_or(Ok(()), |pc| write!(f, " at +{pc:#x}"))?;
         f.write_str(" with no order between them")
     }

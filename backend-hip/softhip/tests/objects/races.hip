@@ -46,3 +46,17 @@ extern "C" __global__ void add_by_swapping_each(u32 *counters, u32 *out, u32 swa
     }
     out[block_x() * 128 + thread_x()] = old;
 }
+
+// Each thread stores its number and reads that of the thread 64 further on, another wave's: right if `fenced`.
+extern "C" __global__ void next_wave(u32 *out, u32 fenced, u32 unused) {
+    out[thread_x()] = thread_x();
+    if (fenced) barrier();
+    u32 next = __builtin_nontemporal_load(out + (thread_x() + 64) % 128);
+    barrier();
+    out[thread_x()] = next + unused;
+}
+
+// Both waves write the same words, of equal values unless `spread`.
+extern "C" __global__ void same_by_waves(u32 *out, u32 value, u32 spread) {
+    if (block_x() == 0) out[thread_x() % 64] = value + spread * (thread_x() / 64);
+}

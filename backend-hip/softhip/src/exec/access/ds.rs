@@ -231,6 +231,7 @@ pub(in crate::exec) fn atomic_lanes(
             c.lds.settle_compare_swap(wave, lane, at, size);
         }
     }
+    c.group.synchronise_wave();
     if u.inst.dst.is_some() {
         for (i, register) in old.iter().take(size as usize / 4).enumerate() {
             commit(&mut c.wave.v[usize::from(u.dst) + i], register, exec);

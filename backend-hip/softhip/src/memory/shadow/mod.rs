@@ -28,6 +28,7 @@ use super::cells::index;
 use super::fault::{AccessKind, RaceSide};
 use super::group::{Group, Order};
 use page::{PAGE_WORDS, Page};
+pub(super) use record::BlockHasher;
 use record::{
     HEADER, LISTED, List, PackedPc, READ, RECORD, Record, SHARED, Slot, Touch, WRITTEN, same_launch,
 };
@@ -170,7 +171,8 @@ impl Shadow {
                 && !order.precedes(record.actor, group)
             {
                 let workgroup = Some(order.group_of(record.actor));
-                let other = RaceSide { access, workgroup, pc: PackedPc::find(record.pcs, access) };
+                let pc = PackedPc::find(record.pcs, access);
+                let other = RaceSide { access, workgroup, wave: None, lane: None, pc, value: None };
                 let conflict = Conflict { offset: at(mask), other };
                 if !record.is_harmless(touch) {
                     return Err(conflict);
@@ -180,7 +182,14 @@ impl Shadow {
         }
         let shared = slot.get(SHARED);
         if touch.kind != AccessKind::Read && shared & touch.mask != 0 && !group.has_synchronised() {
-            let other = RaceSide { access: AccessKind::Read, workgroup: None, pc: None };
+            let other = RaceSide {
+                access: AccessKind::Read,
+                workgroup: None,
+                wave: None,
+                lane: None,
+                pc: None,
+                value: None,
+            };
             return Err(Conflict { offset: at(shared & touch.mask), other });
         }
 

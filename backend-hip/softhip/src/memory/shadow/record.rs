@@ -24,7 +24,7 @@ pub(super) struct List {
 
 /// Spreads block numbers by a multiplication: they are no enemy's choice, and lookups are frequent.
 #[derive(Debug, Default)]
-pub(super) struct BlockHasher(u64);
+pub(in crate::memory) struct BlockHasher(u64);
 
 impl Hasher for BlockHasher {
     fn finish(&self) -> u64 {
