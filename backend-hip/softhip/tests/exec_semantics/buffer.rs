@@ -552,11 +552,14 @@ fn scalar_buffer_atomics() {
     });
 }
 
+/// What becomes of a register, from what was loaded and what it held.
+type Placement<'a> = &'a dyn Fn(u32, u32) -> u32;
+
 #[test]
 fn narrow_loads_through_a_resource() {
     let low = |x: u32, old: u32| old & 0xffff_0000 | x & 0xffff;
     let high = |x: u32, old: u32| old & 0xffff | x << 16;
-    let cases: [(&str, usize, &dyn Fn(u32, u32) -> u32); 8] = [
+    let cases: [(&str, usize, Placement<'_>); 8] = [
         ("buffer_load_ubyte v6, v0, s[20:23], 0 offen", 1, &|x, _| x),
         ("buffer_load_ushort v6, v0, s[20:23], 0 offen", 2, &|x, _| x),
         ("buffer_load_sshort v6, v0, s[20:23], 0 offen", 2, &|x, _| x as i16 as u32),

@@ -189,13 +189,16 @@ fn fp8_in_both_shapes() {
     );
 }
 
+/// A number's bits in a format.
+type Encode = fn(i32) -> u32;
+
 fn bf8(x: i32) -> u32 {
     tiny(x, 2, 16)
 }
 
 #[test]
 fn mixed_eight_bit_formats() {
-    let cases: [(&str, Shape, [fn(i32) -> u32; 2]); 6] = [
+    let cases: [(&str, Shape, [Encode; 2]); 6] = [
         (
             "v_mfma_f32_16x16x32_bf8_bf8 v[64:67], v[0:1], v[8:9], v[32:35]",
             Shape { m: 16, k: 32, blocks: 1 },
@@ -250,11 +253,11 @@ fn f64_in_four_blocks() {
         c[lane] = put(&mut state, C, lane);
     }
     state.run(&words("v_mfma_f64_4x4x4_4b_f64 v[64:65], v[0:1], v[8:9], v[32:33]"), &no_memory()).unwrap();
-    for lane in 0..64 {
+    for (lane, addend) in c.into_iter().enumerate() {
         let (row, block, column) = (lane / 16, lane / 4 % 4, lane % 4);
         let sum: f64 = (0..4).map(|k| a[block][row][k] * b[block][column][k]).sum();
         let got = u64::from(state.vgprs[D][lane]) | u64::from(state.vgprs[D + 1][lane]) << 32;
-        assert_eq!(f64::from_bits(got), sum + c[lane], "lane {lane}");
+        assert_eq!(f64::from_bits(got), sum + addend, "lane {lane}");
     }
 }
 

@@ -253,13 +253,15 @@ fn flat_atomics() {
     atomic("flat_atomic_dec_x2 v[8:9], v[0:1], v[4:5] sc0", true, |m, x, _| dec(m, x));
 }
 
+/// A number's bits, and the number of bits.
+type Format = (fn(f64) -> u64, fn(u64) -> f64);
+/// What becomes of a register, from what was loaded and what it held.
+type Placement<'a> = &'a dyn Fn(u32, u32) -> u32;
+/// What becomes of a dword of LDS.
+type Extension = fn(u32) -> u32;
+
 /// An atomic on small multiples of 1/4, which every format holds, in `parts` numbers of so many bits.
-fn exact_atomic(
-    text: &str,
-    (bits, parts): (usize, usize),
-    (encode, decode): (fn(f64) -> u64, fn(u64) -> f64),
-    f: fn(f64, f64) -> f64,
-) {
+fn exact_atomic(text: &str, (bits, parts): (usize, usize), (encode, decode): Format, f: fn(f64, f64) -> f64) {
     let mut world = World::new();
     let number = |lane: usize, i: usize| ((lane * 7 + i * 3) % 23) as f64 / 4.0 - 2.0;
     let pack = |lane: usize, from: usize| {
@@ -285,13 +287,12 @@ fn exact_atomic(
 
 #[test]
 fn floating_point_atomics_of_every_format() {
-    let single: (fn(f64) -> u64, fn(u64) -> f64) =
-        (|x| u64::from((x as f32).to_bits()), |x| f64::from(f32::from_bits(x as u32)));
-    let half: (fn(f64) -> u64, fn(u64) -> f64) =
+    let single: Format = (|x| u64::from((x as f32).to_bits()), |x| f64::from(f32::from_bits(x as u32)));
+    let half: Format =
         (|x| u64::from(half::f16::from_f64(x).to_bits()), |x| half::f16::from_bits(x as u16).to_f64());
-    let brain: (fn(f64) -> u64, fn(u64) -> f64) =
+    let brain: Format =
         (|x| u64::from(half::bf16::from_f64(x).to_bits()), |x| half::bf16::from_bits(x as u16).to_f64());
-    let double: (fn(f64) -> u64, fn(u64) -> f64) = (f64::to_bits, f64::from_bits);
+    let double: Format = (f64::to_bits, f64::from_bits);
     let sum = |m, x| m + x;
     exact_atomic("flat_atomic_add_f32 v[0:1], v4", (32, 1), single, sum);
     exact_atomic("flat_atomic_pk_add_f16 v[0:1], v4", (16, 2), half, sum);
@@ -305,7 +306,7 @@ fn floating_point_atomics_of_every_format() {
 
 #[test]
 fn loads_to_lds_write_a_dword_per_lane() {
-    let cases: [(&str, usize, fn(u32) -> u32); 5] = [
+    let cases: [(&str, usize, Extension); 5] = [
         ("global_load_lds_dword v[0:1], off", 4, |x| x),
         ("global_load_lds_ubyte v[0:1], off", 1, |x| x),
         ("global_load_lds_sbyte v[0:1], off", 1, |x| x as i8 as u32),
@@ -330,7 +331,7 @@ fn loads_to_lds_write_a_dword_per_lane() {
 fn private_memory_in_every_width() {
     let low = |x: u32, old: u32| old & 0xffff_0000 | x & 0xffff;
     let high = |x: u32, old: u32| old & 0xffff | x << 16;
-    let cases: [(&str, &dyn Fn(u32, u32) -> u32); 8] = [
+    let cases: [(&str, Placement<'_>); 8] = [
         ("scratch_store_dword off, v2, off; scratch_load_sbyte v6, off, off", &|x, _| x as i8 as u32),
         ("scratch_store_dword off, v2, off; scratch_load_ushort v6, off, off", &|x, _| x & 0xffff),
         ("scratch_store_dword off, v2, off; scratch_load_ubyte_d16 v6, off, off", &|x, old| {
