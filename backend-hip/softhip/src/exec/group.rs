@@ -30,7 +30,7 @@ pub(super) struct Worker<'a> {
     memory: &'a LaunchMemory,
     start: &'a Start,
     waves: Vec<Wave>,
-    lds: Lds,
+    lds: Box<Lds>,
     sizes: Sizes,
     budget: u64,
     pub(super) tally: Tally,
@@ -107,8 +107,10 @@ impl<'a> Worker<'a> {
             id,
         };
         let spare = spares.take(sizes, checks);
-        let (mut waves, lds) =
-            spare.map_or_else(|| (Vec::new(), Lds::new(sizes.lds, checks)), |spare| (spare.waves, spare.lds));
+        let (mut waves, lds) = spare.map_or_else(
+            || (Vec::new(), Box::new(Lds::new(sizes.lds, checks))),
+            |spare| (spare.waves, spare.lds),
+        );
         let have = waves.len() as u32;
         waves.truncate(start.waves() as usize);
         waves.extend((have..start.waves()).map(wave));

@@ -14,7 +14,8 @@ const LIMIT: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Spare {
     pub(super) waves: Vec<Wave>,
-    pub(super) lds: Lds,
+    /// In a box, as it is handed on.
+    pub(super) lds: Box<Lds>,
     /// What they were made for.
     pub(super) sizes: Sizes,
     pub(super) checks: Checks,

@@ -1,9 +1,9 @@
-//! Reads of LDS that no earlier write can race with: they are recorded later, or never.
+//! Accesses of LDS that no other wave can have raced with: they are recorded later, or never.
 //!
-//! Most kernels write LDS, meet at a barrier, and read. A read of what no wave has written since the last barrier can
-//! race only with a later write. So such reads go to a list. The next barrier empties the list; only if a write, or a
-//! read that is recorded at once, comes near one of them before that, all are recorded, in their order. "Near" means
-//! within one block of 64 bytes, or within the span of an access whose lanes are scattered.
+//! Most kernels write LDS, meet at a barrier, and read. Waves write to places of their own; a read of what no other wave
+//! has written since the last barrier can race only with a later write. So such accesses go to a list. The next barrier
+//! empties the list; only if an access that may race with one of them comes near it before that, all are recorded, in
+//! their order. "Near" means within one block of 64 bytes, or within the span of an access whose lanes are scattered.
 
 use super::active;
 use super::lds::{Lds, Touch};
@@ -14,47 +14,75 @@ use crate::memory::{AccessKind, Lanes, WAVE};
 const BLOCK: usize = 16;
 /// Blocks that are told apart: 64 KiB.
 const BLOCKS: usize = 1024;
-/// Scattered reads that are listed, before they are recorded after all.
-const LISTED: usize = 512;
+/// Accesses, and scattered ones among them, that are listed before they are recorded after all.
+const LISTED: usize = 1 << 16;
+const SCATTERED: usize = 512;
+
+/// Neighbouring blocks, from the first to the last.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Span {
+    first: usize,
+    last: usize,
+}
+
+impl Span {
+    /// Those of the words `first..=last`, which are below `BLOCK * BLOCKS`.
+    #[inline(always)]
+    fn of_words(first: usize, last: usize) -> Self {
+        Self { first: first / BLOCK, last: last / BLOCK }
+    }
+
+    /// The words of a set that have these blocks, each with their bits.
+    #[inline(always)]
+    fn masks(self) -> impl Iterator<Item = (usize, u64)> {
+        let (first, last) = (self.first / 64, self.last / 64);
+        (first..=last).map(move |word| {
+            let from = if word == first { self.first % 64 } else { 0 };
+            let to = if word == last { self.last % 64 } else { 63 };
+            (word % (BLOCKS / 64), (u64::MAX << from) & (u64::MAX >> (63 - to)))
+        })
+    }
+}
 
 /// A set of blocks.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Blocks([u64; BLOCKS / 64]);
 
 impl Blocks {
-    /// Those of the words `first..=last`, of which there are at most `BLOCK * BLOCKS`.
     #[inline(always)]
-    fn span(first: usize, last: usize) -> Self {
-        let (first, end) = ((first / BLOCK) as u32, (last / BLOCK) as u32 + 1);
-        let below = |limit: u32| u64::MAX.checked_shr(64 - limit.min(64)).unwrap_or(0);
-        let mut words = [0; BLOCKS / 64];
-        for (i, word) in (0..).zip(&mut words) {
-            *word = below(end.saturating_sub(64 * i)) & !below(first.saturating_sub(64 * i));
+    fn meets(&self, span: Span) -> bool {
+        span.masks().fold(0, |met, (word, mask)| met | (self.0[word] & mask)) != 0
+    }
+
+    /// Whether all of them that are in the span are in `other`, too.
+    #[inline(always)]
+    fn meets_only(&self, span: Span, other: &Self) -> bool {
+        span.masks().fold(0, |met, (word, mask)| met | (self.0[word] & mask & !other.0[word])) == 0
+    }
+
+    #[inline(always)]
+    fn contains(&self, span: Span) -> bool {
+        span.masks().fold(0, |missing, (word, mask)| missing | (mask & !self.0[word])) == 0
+    }
+
+    #[inline(always)]
+    fn add(&mut self, span: Span) {
+        for (word, mask) in span.masks() {
+            self.0[word] |= mask;
         }
-        Self(words)
     }
 
-    #[inline(always)]
-    fn meets(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).fold(0, |met, (a, b)| met | (a & b)) != 0
-    }
-
-    #[inline(always)]
-    fn is_within(&self, other: &Self) -> bool {
-        self.0.iter().zip(&other.0).fold(0, |outside, (a, b)| outside | (a & !b)) == 0
-    }
-
-    #[inline(always)]
-    fn add(&mut self, other: &Self) {
+    fn join(&mut self, other: &Self) {
         for (word, more) in self.0.iter_mut().zip(other.0) {
             *word |= more;
         }
     }
 }
 
-/// A read that has not been recorded.
+/// An access that has not been recorded.
 #[derive(Debug, Clone, Copy)]
-struct Read {
+struct Listed {
+    writes: bool,
     wave: u32,
     offset: u32,
     exec: u64,
@@ -64,15 +92,22 @@ struct Read {
     at: u32,
 }
 
+/// Waves of a workgroup.
+const WAVES: usize = 16;
+
 /// What is known about an epoch besides its records.
 #[derive(Debug, Default)]
 pub(super) struct Deferred {
-    reads: Vec<Read>,
+    list: Vec<Listed>,
     scattered: Vec<Lanes>,
     /// Where the listed reads are.
     read: Blocks,
-    /// Where waves have written since the last barrier.
+    /// Where the listed writes are, of all waves and of each.
     written: Blocks,
+    written_by: [Blocks; WAVES],
+    /// Where accesses, and writes among them, have been recorded since the last barrier.
+    recorded: Blocks,
+    recorded_writes: Blocks,
     /// Blocks of which every byte has been written.
     initialised: Blocks,
     /// Blocks that have been looked at for that since the last barrier.
@@ -82,9 +117,8 @@ pub(super) struct Deferred {
 impl Deferred {
     /// All waves have met.
     pub(super) fn pass_barrier(&mut self) {
-        self.reads.clear();
-        self.scattered.clear();
-        (self.read, self.written, self.looked_at) = Default::default();
+        self.clear_list();
+        (self.recorded, self.recorded_writes, self.looked_at) = Default::default();
     }
 
     /// Nothing has been written.
@@ -93,8 +127,41 @@ impl Deferred {
         self.initialised = Blocks::default();
     }
 
+    fn clear_list(&mut self) {
+        if self.list.is_empty() {
+            return;
+        }
+        self.list.clear();
+        self.scattered.clear();
+        (self.read, self.written) = Default::default();
+        self.written_by = Default::default();
+    }
+
     #[inline(always)]
-    fn list(&mut self, lanes: &Together, wave: u32, offset: u32) {
+    fn is_full(&self) -> bool {
+        self.list.len() == LISTED || self.scattered.len() == SCATTERED
+    }
+
+    /// Whether an access by a wave may be put on the list: no other wave can have raced with it.
+    #[inline(always)]
+    fn takes(&self, writes: bool, span: Span, wave: u32) -> bool {
+        let Some(own) = self.written_by.get(wave as usize) else { return false };
+        let apart = if writes {
+            !self.recorded.meets(span) && !self.read.meets(span)
+        } else {
+            !self.recorded_writes.meets(span)
+        };
+        apart && self.written.meets_only(span, own)
+    }
+
+    #[inline(always)]
+    fn add(&mut self, writes: bool, span: Span, lanes: &Together, wave: u32, offset: u32) {
+        if writes {
+            self.written.add(span);
+            self.written_by[wave as usize].add(span);
+        } else {
+            self.read.add(span);
+        }
         let at = if lanes.pattern == Pattern::Any {
             self.scattered.push(lanes.addresses);
             self.scattered.len() as u32 - 1
@@ -102,97 +169,129 @@ impl Deferred {
             lanes.addresses[0]
         };
         let Together { exec, bytes, pattern, .. } = *lanes;
-        self.reads.push(Read { wave, offset, exec, bytes, pattern, at });
+        self.list.push(Listed { writes, wave, offset, exec, bytes, pattern, at });
     }
 }
 
 impl Lds {
     /// The blocks from the lowest to the highest lane; `None` if there are too many to tell apart.
     #[inline(always)]
-    fn blocks(&self, lanes: &Together) -> Option<Blocks> {
+    fn span(&self, lanes: &Together) -> Option<Span> {
         let [lowest, highest] = lanes.span;
         (self.words.len() <= BLOCK * BLOCKS)
-            .then(|| Blocks::span(lowest as usize / 4, (highest + lanes.bytes - 1) as usize / 4))
+            .then(|| Span::of_words(lowest as usize / 4, (highest + lanes.bytes - 1) as usize / 4))
     }
 
-    /// Whether a read of whole words needs no record for now. What it reads is initialised, as far as that matters.
+    /// Whether an access of whole words needs no record for now. What it reads is initialised, as far as that matters;
+    /// what it writes counts as written.
     #[inline(always)]
-    pub(super) fn defer(&mut self, lanes: &Together, wave: u32, offset: u32) -> bool {
-        let Some(blocks) = self.blocks(lanes) else { return false };
-        if blocks.meets(&self.deferred.written) {
-            if blocks.meets(&self.deferred.read) {
-                self.record_deferred();
-            }
+    pub(super) fn defer<const WRITE: bool>(&mut self, lanes: &Together, wave: u32, offset: u32) -> bool {
+        let Some(span) = self.span(lanes) else { return false };
+        if self.checks.races && !self.deferred.takes(WRITE, span, wave) {
             return false;
         }
-        if self.checks.uninitialised
-            && !blocks.is_within(&self.deferred.initialised)
-            && !self.is_initialised(lanes, &blocks)
+        if WRITE {
+            self.mark_written(lanes);
+        } else if self.checks.uninitialised
+            && !self.deferred.initialised.contains(span)
+            && !self.is_initialised(lanes, span)
         {
             return false;
         }
         if self.checks.races {
-            if self.deferred.scattered.len() == LISTED {
+            if self.deferred.is_full() {
                 self.record_deferred();
+                // The access may meet what has just been recorded.
+                if !self.deferred.takes(WRITE, span, wave) {
+                    return false;
+                }
             }
-            self.deferred.read.add(&blocks);
-            self.deferred.list(lanes, wave, offset);
+            self.deferred.add(WRITE, span, lanes, wave, offset);
         }
         true
+    }
+
+    #[inline(always)]
+    fn mark_written(&mut self, lanes: &Together) {
+        let words = lanes.bytes as usize / 4;
+        let first = lanes.addresses[0] as usize / 4;
+        match lanes.pattern {
+            Pattern::Same => self.written[first..first + words].fill(15),
+            Pattern::Packed => self.written[first..first + WAVE * words].fill(15),
+            Pattern::Any => {
+                for lane in active(lanes.exec) {
+                    let first = lanes.addresses[lane] as usize / 4;
+                    self.written[first..first + words].fill(15);
+                }
+            }
+        }
     }
 
     /// An access is about to be recorded.
     #[inline(always)]
     pub(super) fn meet_deferred(&mut self, lanes: &Together, writes: bool) {
-        let Some(blocks) = self.blocks(lanes) else { return };
-        if blocks.meets(&self.deferred.read) {
+        let Some(span) = self.span(lanes) else { return };
+        if self.deferred.read.meets(span) || self.deferred.written.meets(span) {
             self.record_deferred();
         }
+        self.deferred.recorded.add(span);
         if writes {
-            self.deferred.written.add(&blocks);
+            self.deferred.recorded_writes.add(span);
         }
     }
 
     /// As [`meet_deferred`](Self::meet_deferred), of one lane.
     pub(super) fn meet_deferred_touch(&mut self, touch: Touch) {
-        if !self.deferred.reads.is_empty() {
+        if !self.deferred.list.is_empty() {
             self.record_deferred();
         }
-        if touch.kind != AccessKind::Read && self.words.len() <= BLOCK * BLOCKS {
+        if self.words.len() <= BLOCK * BLOCKS {
             let last = touch.at + u64::from(touch.size) - 1;
-            self.deferred.written.add(&Blocks::span((touch.at / 4) as usize, (last / 4) as usize));
+            let span = Span::of_words((touch.at / 4) as usize, (last / 4) as usize);
+            self.deferred.recorded.add(span);
+            if touch.kind != AccessKind::Read {
+                self.deferred.recorded_writes.add(span);
+            }
         }
     }
 
     /// All bytes that the lanes read have been written. Learns which blocks are wholly so.
-    fn is_initialised(&mut self, lanes: &Together, blocks: &Blocks) -> bool {
-        if !blocks.is_within(&self.deferred.looked_at) {
-            self.look_at(blocks);
-            if blocks.is_within(&self.deferred.initialised) {
+    fn is_initialised(&mut self, lanes: &Together, span: Span) -> bool {
+        if !self.deferred.looked_at.contains(span) {
+            self.look_at(span);
+            if self.deferred.initialised.contains(span) {
                 return true;
             }
         }
         let words = lanes.bytes as usize / 4;
-        let (first, written) = (lanes.addresses[0] as usize / 4, &self.written[..]);
+        let first = lanes.addresses[0] as usize / 4;
         let whole = |words: &[u8]| words.iter().fold(15, |all, word| all & word) == 15;
-        match lanes.pattern {
-            Pattern::Same => whole(&written[first..first + words]),
-            Pattern::Packed => whole(&written[first..first + WAVE * words]),
-            Pattern::Any => {
-                let mut all = 15;
-                for lane in active(lanes.exec) {
-                    let first = lanes.addresses[lane] as usize / 4;
-                    all = written[first..first + words].iter().fold(all, |all, word| all & word);
-                }
-                all == 15
-            }
+        match (lanes.pattern, words) {
+            (Pattern::Same, _) => whole(&self.written[first..first + words]),
+            (Pattern::Packed, _) => whole(&self.written[first..first + WAVE * words]),
+            (Pattern::Any, 1) => self.are_written::<1>(&lanes.addresses),
+            (Pattern::Any, 2) => self.are_written::<2>(&lanes.addresses),
+            (Pattern::Any, 3) => self.are_written::<3>(&lanes.addresses),
+            (Pattern::Any, _) => self.are_written::<4>(&lanes.addresses),
         }
     }
 
+    /// `N` words of each lane; inactive lanes have the address of an active one.
+    fn are_written<const N: usize>(&self, addresses: &Lanes) -> bool {
+        let mut all = [15; N];
+        for address in addresses {
+            let first = *address as usize / 4;
+            for (all, word) in all.iter_mut().zip(&self.written[first..first + N]) {
+                *all &= word;
+            }
+        }
+        all == [15; N]
+    }
+
     #[cold]
-    fn look_at(&mut self, blocks: &Blocks) {
-        for (at, word) in blocks.0.iter().enumerate() {
-            let mut rest = word & !self.deferred.looked_at.0[at];
+    fn look_at(&mut self, span: Span) {
+        for (at, mask) in span.masks() {
+            let mut rest = mask & !self.deferred.looked_at.0[at];
             while rest != 0 {
                 let first = BLOCK * (64 * at + rest.trailing_zeros() as usize);
                 let words = &self.written[first..(first + BLOCK).min(self.written.len())];
@@ -202,16 +301,19 @@ impl Lds {
                 rest &= rest - 1;
             }
         }
-        self.deferred.looked_at.add(blocks);
+        self.deferred.looked_at.add(span);
     }
 
-    /// Records all reads of the list.
+    /// Records all accesses of the list.
     #[cold]
     fn record_deferred(&mut self) {
-        let (reads, scattered) =
-            (std::mem::take(&mut self.deferred.reads), std::mem::take(&mut self.deferred.scattered));
-        self.deferred.read = Blocks::default();
-        for Read { wave, offset, exec, bytes, pattern, at } in reads {
+        let deferred = &mut self.deferred;
+        let (list, scattered) = (std::mem::take(&mut deferred.list), std::mem::take(&mut deferred.scattered));
+        deferred.recorded.join(&deferred.read);
+        deferred.recorded.join(&deferred.written);
+        deferred.recorded_writes.join(&deferred.written);
+        (deferred.read, deferred.written, deferred.written_by) = Default::default();
+        for Listed { writes, wave, offset, exec, bytes, pattern, at } in list {
             let addresses = match pattern {
                 Pattern::Any => scattered[at as usize],
                 Pattern::Same => [at; WAVE],
@@ -219,23 +321,21 @@ impl Lds {
             };
             // Spans are no longer asked for.
             let lanes = Together { addresses, exec, bytes, pattern, span: [0; 2] };
-            if self.record::<false>(&Marks::new(self.epoch, wave, offset), &lanes) {
+            let marks = Marks::new(self.epoch, wave, offset);
+            if if writes { self.record::<true>(&marks, &lanes) } else { self.record::<false>(&marks, &lanes) }
+            {
                 continue;
             }
             // Lanes that others read by bytes: one by one.
+            let kind = if writes { AccessKind::Write } else { AccessKind::Read };
             for lane in active(exec) {
                 let at = lanes.addresses[lane].into();
-                let touch = Touch {
-                    kind: AccessKind::Read,
-                    wave,
-                    at,
-                    size: bytes,
-                    offset,
-                    lane: lane as u8,
-                    equal: 0,
-                };
+                let touch = Touch { kind, wave, at, size: bytes, offset, lane: lane as u8, equal: 0 };
                 let recorded = self.touch(touch);
-                debug_assert!(recorded.is_ok(), "no wave wrote what was put on the list: {recorded:?}");
+                debug_assert!(
+                    recorded.is_ok(),
+                    "no other wave has met what was put on the list: {recorded:?}"
+                );
             }
         }
     }

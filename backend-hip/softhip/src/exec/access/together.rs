@@ -217,7 +217,7 @@ impl Lds {
     /// Checks and records an access. `false`: it may be wrong, to be checked lane by lane.
     #[inline(always)]
     pub(super) fn pass<const WRITE: bool>(&mut self, lanes: &Together, wave: u32, offset: u32) -> bool {
-        if !WRITE && lanes.bytes >= 4 && self.defer(lanes, wave, offset) {
+        if lanes.bytes >= 4 && self.defer::<WRITE>(lanes, wave, offset) {
             return true;
         }
         if self.checks.races {

@@ -1,6 +1,6 @@
 //! Fused products by AVX-512: what [`super::fused`] computes, in fewer instructions.
 //!
-//! For the operations of one block of 16 or 32 rows whose products are all added in one go. Two passes over D:
+//! For f16 and bf16 in one block of 16 or 32 rows. After A and B have been taken apart, two passes over D:
 //!
 //! * The power of two that each result's products are cut off below is a minimum of sums of bytes. They are computed
 //!   for a whole register of D at a time.
@@ -13,20 +13,27 @@ use std::arch::x86_64::{
     __m512, __m512i, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEG_INF, _mm_loadu_si128, _mm_storeu_si128,
     _mm256_loadu_si256, _mm512_add_epi32, _mm512_adds_epu8, _mm512_and_si512, _mm512_broadcast_i32x4,
     _mm512_broadcast_i64x4, _mm512_castsi128_si512, _mm512_castsi256_si512, _mm512_castsi512_ps,
-    _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi32_mask, _mm512_cvt_roundps_epi32, _mm512_cvtepi32_ps,
-    _mm512_cvtepu8_epi32, _mm512_cvttps_epi32, _mm512_cvtusepi32_epi8, _mm512_loadu_ps, _mm512_loadu_si512,
-    _mm512_min_epu8, _mm512_min_epu32, _mm512_mul_ps, _mm512_mul_round_ps, _mm512_permutexvar_epi32,
-    _mm512_set1_epi8, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setr_epi32, _mm512_setzero_ps,
-    _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_slli_epi32, _mm512_srai_epi32, _mm512_srav_epi32,
-    _mm512_srli_epi32, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_epi32, _mm512_ternarylogic_epi32,
+    _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu16_mask, _mm512_cvt_roundps_epi32,
+    _mm512_cvtepi32_epi8, _mm512_cvtepi32_epi16, _mm512_cvtepi32_ps, _mm512_cvtepu8_epi32, _mm512_cvtph_ps,
+    _mm512_cvttps_epi32, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mask_min_epu16, _mm512_mask_sub_epi16,
+    _mm512_max_epu16, _mm512_max_epu32, _mm512_min_epu8, _mm512_min_epu32, _mm512_mul_ps,
+    _mm512_mul_round_ps, _mm512_permutexvar_epi32, _mm512_reduce_max_epu32, _mm512_reduce_min_epu32,
+    _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setr_epi32,
+    _mm512_setzero_ps, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_slli_epi32, _mm512_srai_epi32,
+    _mm512_srav_epi32, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_storeu_ps, _mm512_storeu_si512,
+    _mm512_sub_epi32, _mm512_subs_epu8, _mm512_ternarylogic_epi32, _mm512_test_epi16_mask,
 };
+use std::ops::RangeInclusive;
 
-use super::format::{Elements, Format};
+use super::Factors;
+use super::format::Format;
+use super::fused::{LARGEST, SMALLEST};
+use super::shape::Input;
 use super::tile::{Place, SIDE, Tile};
 use crate::memory::{Lanes, WAVE};
 use crate::wide::Avx512;
 
-/// Products of a group, at most.
+/// Products of a group, if there are so many.
 const GROUP: usize = 8;
 /// Registers of D, at most.
 const RESULTS: usize = 16;
@@ -34,41 +41,41 @@ const RESULTS: usize = 16;
 const NO_SCALE: u8 = 252;
 const DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
 
+/// Elements of A, or of B, in one lane.
+const PER: usize = 4;
+
 /// Whether operations of `T` on `F` are computed here.
 pub(super) const fn fits<F: Format, T: Tile>() -> bool {
-    (T::ROWS == 16 || T::ROWS == 32) && T::BLOCKS == 1 && F::GROUP <= GROUP && !F::INTERLEAVED
+    (T::ROWS == 16 || T::ROWS == 32) && T::BLOCKS == 1 && matches!(F::INPUT, Input::F16 | Input::Bf16)
 }
 
-/// Adds the product to `d`. Exponents of products that are not zero are within what f32 has, see [`super::fused`].
+/// Adds the product to `d`. Answers false, and changes nothing, if A or B has infinities, NaNs, or numbers of which
+/// [`super::fused`] says that f32 may not hold their products.
 ///
 /// `rest` computes those sixteen results of the group of products beginning at its first argument that it is called with.
-pub(super) fn add<F: Format, T: Tile, const PER: usize>(
+pub(super) fn add<F: Format, T: Tile>(
     avx512: Avx512,
-    a: &Elements<PER>,
-    b: &Elements<PER>,
+    factors: &Factors,
     d: &mut [Lanes],
     rest: impl FnMut(usize, Place, &mut [u32; SIDE]),
-) {
-    assert!(fits::<F, T>() && d.len() == T::RESULTS && T::RESULTS <= RESULTS && T::K <= PER * WAVE / T::ROWS);
+) -> bool {
+    assert!(fits::<F, T>() && d.len() == T::RESULTS && T::RESULTS <= RESULTS && T::K == PER * WAVE / T::ROWS);
     let _ = avx512;
     // SAFETY: `avx512` proves that the machine has the features. Nothing else is asked for.
-    unsafe { add_all::<F, T, PER>(a, b, d, rest) };
+    unsafe { add_all::<F, T>(factors, d, rest) }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,popcnt,lzcnt")]
-fn add_all<F: Format, T: Tile, const PER: usize>(
-    a: &Elements<PER>,
-    b: &Elements<PER>,
+fn add_all<F: Format, T: Tile>(
+    factors: &Factors,
     d: &mut [Lanes],
     mut rest: impl FnMut(usize, Place, &mut [u32; SIDE]),
-) {
-    // The fields of both sides sum up to that of 2^(24 − exponent), which is 151 − exponent.
-    let top = if F::WIDE { a.largest } else { 75 };
-    let (fields_of_a, fields_of_b) = (fields(&a.exponent, top), fields(&b.exponent, 151 - top));
-    let group = F::GROUP.min(T::K);
+) -> bool {
+    let Some([a, b]) = sides::<F>(factors) else { return false };
+    let group = GROUP.min(T::K);
     for first in (0..T::K).step_by(group) {
-        let (scales, missing) = scales::<T, PER>(&fields_of_a, &fields_of_b, first, group);
+        let (scales, missing) = scales::<T>(&a.field, &b.field, first, group);
         let parts = T::ROWS / SIDE;
         for column in 0..parts {
             let mut columns = [_mm512_setzero_ps(); GROUP];
@@ -90,31 +97,143 @@ fn add_all<F: Format, T: Tile, const PER: usize>(
             }
         }
     }
+    true
 }
 
-/// `top − exponent` for every element, as bytes; those that are larger are 255.
-#[target_feature(enable = "avx512f")]
+/// One operand, element by element.
+#[repr(align(64))]
+struct Side {
+    value: [[f32; WAVE]; PER],
+    /// Of A and B, these sum up to the exponent field of `2^(24 − exponent)` of the product; larger sums are 255.
+    field: [[u8; WAVE]; PER],
+}
+
+/// Takes A and B apart.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline]
-fn fields<const PER: usize>(exponents: &[[i32; WAVE]; PER], top: i32) -> [[u8; WAVE]; PER] {
-    let mut fields = [[0; WAVE]; PER];
-    for (exponents, fields) in exponents.iter().zip(&mut fields) {
-        for (exponents, fields) in
-            exponents.as_chunks::<SIDE>().0.iter().zip(fields.as_chunks_mut::<SIDE>().0)
-        {
+fn sides<F: Format>(factors: &Factors) -> Option<[Side; 2]> {
+    // That field is 151 − exponent.
+    if !F::WIDE {
+        let mut bits = _mm512_setzero_si512();
+        let a = side_of_f16(&factors.a, 75, &mut bits);
+        let b = side_of_f16(&factors.b, 76, &mut bits);
+        let special = _mm512_cmpge_epu16_mask(bits, _mm512_set1_epi16(0x7c00));
+        return (special == 0).then_some([a, b]);
+    }
+    let (mut a, from_a) = side_of_bf16(&factors.a);
+    let (mut b, from_b) = side_of_bf16(&factors.b);
+    // Exponent fields: of infinities and NaNs 255, of all others 127 more than the exponent.
+    let (smallest, largest) = (from_a.start() + from_b.start() - 254, from_a.end() + from_b.end() - 254);
+    if from_a.end().max(from_b.end()) == &255 || smallest < SMALLEST || largest > LARGEST {
+        return None;
+    }
+    subtract(&mut a.field, *from_a.end());
+    subtract(&mut b.field, 151 + 254 - from_a.end());
+    Some([a, b])
+}
+
+/// Elements of f16; the fields are `top` − exponent. Collects the magnitudes as the largest of each half word.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+#[inline]
+fn side_of_f16(registers: &[Lanes; 2], top: i16, largest: &mut __m512i) -> Side {
+    let mut side = Side { value: [[0.0; WAVE]; PER], field: [[0; WAVE]; PER] };
+    for (r, register) in registers.iter().enumerate() {
+        for (quarter, lanes) in register.as_chunks::<SIDE>().0.iter().enumerate() {
             // SAFETY: sixteen words.
-            let sixteen = unsafe { _mm512_loadu_si512(exponents.as_ptr().cast()) };
-            let bytes = _mm512_cvtusepi32_epi8(_mm512_sub_epi32(_mm512_set1_epi32(top), sixteen));
-            // SAFETY: sixteen bytes.
-            unsafe { _mm_storeu_si128(fields.as_mut_ptr().cast(), bytes) };
+            let pairs = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
+            let magnitude = _mm512_and_si512(pairs, _mm512_set1_epi16(0x7fff));
+            *largest = _mm512_max_epu16(*largest, magnitude);
+            // Denormal numbers have the exponent of the smallest normal ones; zero counts as 2^-126.
+            let exponent = _mm512_max_epu16(_mm512_srli_epi16::<10>(magnitude), _mm512_set1_epi16(1));
+            let not_zero = _mm512_test_epi16_mask(magnitude, magnitude);
+            let fields = _mm512_mask_sub_epi16(
+                _mm512_set1_epi16(top + 126),
+                not_zero,
+                _mm512_set1_epi16(top + 15),
+                exponent,
+            );
+            side.put_fields(r, quarter, fields);
+            let low = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(pairs));
+            let high = _mm512_cvtph_ps(_mm512_cvtepi32_epi16(_mm512_srli_epi32::<16>(pairs)));
+            side.put_values(r, quarter, [low, high]);
         }
     }
-    fields
+    side
+}
+
+/// Elements of bf16; the fields are those of their exponents, at least 1. Answers the least of those of numbers that are
+/// not zero, and the largest.
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
+#[inline]
+fn side_of_bf16(registers: &[Lanes; 2]) -> (Side, RangeInclusive<i32>) {
+    let mut side = Side { value: [[0.0; WAVE]; PER], field: [[0; WAVE]; PER] };
+    let mut least = _mm512_set1_epi16(0xff);
+    let mut largest = _mm512_set1_epi16(1);
+    for (r, register) in registers.iter().enumerate() {
+        for (quarter, lanes) in register.as_chunks::<SIDE>().0.iter().enumerate() {
+            // SAFETY: sixteen words.
+            let pairs = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
+            let magnitude = _mm512_and_si512(pairs, _mm512_set1_epi16(0x7fff));
+            let fields = _mm512_max_epu16(_mm512_srli_epi16::<7>(magnitude), _mm512_set1_epi16(1));
+            let not_zero = _mm512_test_epi16_mask(magnitude, magnitude);
+            least = _mm512_mask_min_epu16(least, not_zero, least, fields);
+            largest = _mm512_max_epu16(largest, fields);
+            side.put_fields(r, quarter, fields);
+            let high = _mm512_and_si512(pairs, _mm512_set1_epi32(0xffff_0000_u32.cast_signed()));
+            let values = [_mm512_slli_epi32::<16>(pairs), high].map(|bits| _mm512_castsi512_ps(bits));
+            side.put_values(r, quarter, values);
+        }
+    }
+    // The larger and the smaller of both halves.
+    let halves = |x: __m512i| [_mm512_and_si512(x, _mm512_set1_epi32(0xffff)), _mm512_srli_epi32::<16>(x)];
+    let ([a, b], [c, d]) = (halves(least), halves(largest));
+    let least = _mm512_reduce_min_epu32(_mm512_min_epu32(a, b)).cast_signed();
+    let largest = _mm512_reduce_max_epu32(_mm512_max_epu32(c, d)).cast_signed();
+    (side, least..=largest)
+}
+
+/// `from` − field for each field; 255 if that is more.
+#[target_feature(enable = "avx512f,avx512bw")]
+#[inline]
+fn subtract(fields: &mut [[u8; WAVE]; PER], from: i32) {
+    let (low, more) = (from.min(255) as u8, (from - 255).max(0) as u8);
+    for fields in fields {
+        // SAFETY: 64 bytes.
+        let field = unsafe { _mm512_loadu_si512(fields.as_ptr().cast()) };
+        let left = _mm512_subs_epu8(_mm512_set1_epi8(low.cast_signed()), field);
+        let sum = _mm512_adds_epu8(left, _mm512_set1_epi8(more.cast_signed()));
+        // SAFETY: 64 bytes.
+        unsafe { _mm512_storeu_si512(fields.as_mut_ptr().cast(), sum) };
+    }
+}
+
+impl Side {
+    /// Takes the low bytes of half words: elements `2 * r` and `2 * r + 1` of sixteen lanes.
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn put_fields(&mut self, r: usize, quarter: usize, halves: __m512i) {
+        for (element, halves) in (2 * r..).zip([halves, _mm512_srli_epi32::<16>(halves)]) {
+            let to = &mut self.field[element].as_chunks_mut::<SIDE>().0[quarter];
+            // SAFETY: sixteen bytes.
+            unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), _mm512_cvtepi32_epi8(halves)) };
+        }
+    }
+
+    #[target_feature(enable = "avx512f")]
+    #[inline]
+    fn put_values(&mut self, r: usize, quarter: usize, values: [__m512; 2]) {
+        for (element, values) in (2 * r..).zip(values) {
+            let to = &mut self.value[element].as_chunks_mut::<SIDE>().0[quarter];
+            // SAFETY: sixteen numbers.
+            unsafe { _mm512_storeu_ps(to.as_mut_ptr(), values) };
+        }
+    }
 }
 
 /// For each register of D, each lane's exponent field of the scale of its products, and the lanes that have none.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq")]
 #[inline]
-fn scales<T: Tile, const PER: usize>(
+fn scales<T: Tile>(
     a: &[[u8; WAVE]; PER],
     b: &[[u8; WAVE]; PER],
     first: usize,

@@ -34,14 +34,33 @@ impl<A: Format, B: Format, T: Tile, const PER: usize> Product for Fused<A, B, T,
     const RESULTS: usize = T::RESULTS;
 
     fn add(factors: &Factors, d: &mut [Lanes]) {
+        #[cfg(target_arch = "x86_64")]
+        if blocked::fits::<A, T>()
+            && let Some(avx512) = Avx512::get()
+        {
+            let mut elements = None;
+            let rest = |first, at, lanes: &mut [u32; SIDE]| {
+                widest(Rest::<A, T, PER> {
+                    factors,
+                    elements: &mut elements,
+                    first,
+                    at,
+                    lanes,
+                    ty: PhantomData,
+                });
+            };
+            if blocked::add::<A, T>(avx512, factors, d, rest) {
+                return;
+            }
+        }
         widest(Add::<A, B, T, PER> { factors, d, ty: PhantomData });
     }
 }
 
 /// The smallest exponent of a product that is not zero for which f32 holds the product, and `2^(24 − exponent)`.
-const SMALLEST: i32 = -100;
+pub(super) const SMALLEST: i32 = -100;
 /// The largest exponent of a product for which it is surely below `2^128`.
-const LARGEST: i32 = 125;
+pub(super) const LARGEST: i32 = 125;
 
 struct Add<'a, A, B, T, const PER: usize> {
     factors: &'a Factors,
@@ -61,16 +80,6 @@ impl<A: Format, B: Format, T: Tile, const PER: usize> Job for Add<'_, A, B, T, P
         let small = A::WIDE && a.smallest + b.smallest < SMALLEST;
         let large = A::WIDE && a.largest + b.largest > LARGEST;
         if a.all_finite && b.all_finite && !small && !large {
-            #[cfg(target_arch = "x86_64")]
-            if blocked::fits::<A, T>()
-                && let Some(avx512) = Avx512::get()
-            {
-                let control = factors.control;
-                blocked::add::<A, T, PER>(avx512, &a, &b, d, |first, at, lanes| {
-                    widest(Rest::<A, T, PER> { a: &a, b: &b, control, first, at, lanes, ty: PhantomData });
-                });
-                return;
-            }
             let (a, b) = (Side::of(&a, &a.value), Side::of(&b, &b.value));
             // SAFETY: exponents of products that are not zero are in SMALLEST..=LARGEST: those of the `WIDE` formats
             // have just been looked at, those of the others are within -30 and 30.
@@ -81,12 +90,12 @@ impl<A: Format, B: Format, T: Tile, const PER: usize> Job for Add<'_, A, B, T, P
     }
 }
 
-/// Sixteen results that [`blocked`] leaves over; exponents are as [`Add::run`] has found them.
+/// Sixteen results that [`blocked`] leaves over; exponents are as [`Add::run`] asks for.
 #[cfg(target_arch = "x86_64")]
 struct Rest<'a, F, T, const PER: usize> {
-    a: &'a Elements<PER>,
-    b: &'a Elements<PER>,
-    control: Mfma,
+    factors: &'a Factors,
+    /// A and B, once they have been needed.
+    elements: &'a mut Option<[Elements<PER>; 2]>,
     first: usize,
     at: Place,
     lanes: &'a mut [u32; SIDE],
@@ -99,10 +108,16 @@ impl<F: Format, T: Tile, const PER: usize> Job for Rest<'_, F, T, PER> {
 
     #[inline(always)]
     fn run(self) {
-        let Self { a, b, control, first, at, lanes, .. } = self;
+        let Self { factors, elements, first, at, lanes, .. } = self;
+        let [a, b] = elements.get_or_insert_with(|| {
+            let mut elements = [Elements::<PER>::ZERO; 2];
+            elements[0].fill::<F>(&factors.a);
+            elements[1].fill::<F>(&factors.b);
+            elements
+        });
         let (a, b) = (Side::of(a, &a.value), Side::of(b, &b.value));
-        // SAFETY: as in `Add::run`, which has looked at the exponents.
-        unsafe { add_sixteen::<f32, F, T, PER>(a, b, control, first, at, lanes) };
+        // SAFETY: as in `Add::run`; `blocked` has looked at the exponents.
+        unsafe { add_sixteen::<f32, F, T, PER>(a, b, factors.control, first, at, lanes) };
     }
 }
 
