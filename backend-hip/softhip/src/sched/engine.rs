@@ -353,23 +353,23 @@ impl Scheduler {
             let several = self.queues.streams.len() > 1;
             let mode =
                 Mode { checks: self.checks, limits: self.limits, footprints: several && self.checks.races };
-            let kernel = match &entry.work {
-                Work::Launch(dispatch) => Some(dispatch.kernel.name().to_owned()),
-                _ => None,
-            };
-            let operation = Operation {
+            // Needed only to be told apart from operations of other streams.
+            let operation = mode.footprints.then(|| Operation {
                 call: entry.call.clone(),
-                kernel,
+                kernel: match &entry.work {
+                    Work::Launch(dispatch) => Some(dispatch.kernel.name().to_owned()),
+                    _ => None,
+                },
                 stream: u32::try_from(stream).expect("streams are fewer than 2^32"),
                 writes: false,
-            };
+            });
             match entry.work.run(memory, mode) {
                 Ok(Outcome { footprint, ran }) => {
                     if let Some(ran) = ran {
                         self.counters += &ran.counters;
                         self.notes.extend(ran.notes);
                     }
-                    if mode.footprints {
+                    if let Some(operation) = operation {
                         let past = Past { stream, number: entry.number, operation, footprint };
                         if let Some(race) = self.history.add(memory, &entry.clock, past) {
                             self.fault(race);

@@ -72,7 +72,11 @@ fn add_all<F: Format, T: Tile>(
     d: &mut [Lanes],
     mut rest: impl FnMut(usize, Place, &mut [u32; SIDE]),
 ) -> bool {
-    let Some([a, b]) = sides::<F>(factors) else { return false };
+    let mut sides = [const { Side::ZERO }; 2];
+    if !take_apart::<F>(factors, &mut sides) {
+        return false;
+    }
+    let [a, b] = &sides;
     let group = GROUP.min(T::K);
     for first in (0..T::K).step_by(group) {
         let (scales, missing) = scales::<T>(&a.field, &b.field, first, group);
@@ -108,35 +112,32 @@ struct Side {
     field: [[u8; WAVE]; PER],
 }
 
-/// Takes A and B apart.
+/// Takes A and B apart. Answers false if there are infinities, NaNs, or numbers whose products f32 may not hold.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline]
-fn sides<F: Format>(factors: &Factors) -> Option<[Side; 2]> {
+fn take_apart<F: Format>(factors: &Factors, [a, b]: &mut [Side; 2]) -> bool {
     // That field is 151 − exponent.
     if !F::WIDE {
         let mut bits = _mm512_setzero_si512();
-        let a = side_of_f16(&factors.a, 75, &mut bits);
-        let b = side_of_f16(&factors.b, 76, &mut bits);
-        let special = _mm512_cmpge_epu16_mask(bits, _mm512_set1_epi16(0x7c00));
-        return (special == 0).then_some([a, b]);
+        side_of_f16(&factors.a, a, 75, &mut bits);
+        side_of_f16(&factors.b, b, 76, &mut bits);
+        return _mm512_cmpge_epu16_mask(bits, _mm512_set1_epi16(0x7c00)) == 0;
     }
-    let (mut a, from_a) = side_of_bf16(&factors.a);
-    let (mut b, from_b) = side_of_bf16(&factors.b);
+    let (from_a, from_b) = (side_of_bf16(&factors.a, a), side_of_bf16(&factors.b, b));
     // Exponent fields: of infinities and NaNs 255, of all others 127 more than the exponent.
     let (smallest, largest) = (from_a.start() + from_b.start() - 254, from_a.end() + from_b.end() - 254);
     if from_a.end().max(from_b.end()) == &255 || smallest < SMALLEST || largest > LARGEST {
-        return None;
+        return false;
     }
     subtract(&mut a.field, *from_a.end());
     subtract(&mut b.field, 151 + 254 - from_a.end());
-    Some([a, b])
+    true
 }
 
 /// Elements of f16; the fields are `top` − exponent. Collects the magnitudes as the largest of each half word.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline]
-fn side_of_f16(registers: &[Lanes; 2], top: i16, largest: &mut __m512i) -> Side {
-    let mut side = Side { value: [[0.0; WAVE]; PER], field: [[0; WAVE]; PER] };
+fn side_of_f16(registers: &[Lanes; 2], side: &mut Side, top: i16, largest: &mut __m512i) {
     for (r, register) in registers.iter().enumerate() {
         for (quarter, lanes) in register.as_chunks::<SIDE>().0.iter().enumerate() {
             // SAFETY: sixteen words.
@@ -158,15 +159,13 @@ fn side_of_f16(registers: &[Lanes; 2], top: i16, largest: &mut __m512i) -> Side 
             side.put_values(r, quarter, [low, high]);
         }
     }
-    side
 }
 
 /// Elements of bf16; the fields are those of their exponents, at least 1. Answers the least of those of numbers that are
 /// not zero, and the largest.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline]
-fn side_of_bf16(registers: &[Lanes; 2]) -> (Side, RangeInclusive<i32>) {
-    let mut side = Side { value: [[0.0; WAVE]; PER], field: [[0; WAVE]; PER] };
+fn side_of_bf16(registers: &[Lanes; 2], side: &mut Side) -> RangeInclusive<i32> {
     let mut least = _mm512_set1_epi16(0xff);
     let mut largest = _mm512_set1_epi16(1);
     for (r, register) in registers.iter().enumerate() {
@@ -189,7 +188,7 @@ fn side_of_bf16(registers: &[Lanes; 2]) -> (Side, RangeInclusive<i32>) {
     let ([a, b], [c, d]) = (halves(least), halves(largest));
     let least = _mm512_reduce_min_epu32(_mm512_min_epu32(a, b)).cast_signed();
     let largest = _mm512_reduce_max_epu32(_mm512_max_epu32(c, d)).cast_signed();
-    (side, least..=largest)
+    least..=largest
 }
 
 /// `from` − field for each field; 255 if that is more.
@@ -208,14 +207,17 @@ fn subtract(fields: &mut [[u8; WAVE]; PER], from: i32) {
 }
 
 impl Side {
+    const ZERO: Self = Self { value: [[0.0; WAVE]; PER], field: [[0; WAVE]; PER] };
+
     /// Takes the low bytes of half words: elements `2 * r` and `2 * r + 1` of sixteen lanes.
     #[target_feature(enable = "avx512f")]
     #[inline]
     fn put_fields(&mut self, r: usize, quarter: usize, halves: __m512i) {
         for (element, halves) in (2 * r..).zip([halves, _mm512_srli_epi32::<16>(halves)]) {
             let to = &mut self.field[element].as_chunks_mut::<SIDE>().0[quarter];
+            let bytes = _mm512_cvtepi32_epi8(halves);
             // SAFETY: sixteen bytes.
-            unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), _mm512_cvtepi32_epi8(halves)) };
+            unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), bytes) };
         }
     }
 
