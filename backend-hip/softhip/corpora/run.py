@@ -1,7 +1,7 @@
 """Runs kernels that this project did not write on the software device, with all checks, against numpy in f64.
 
-    python3 -m venv V && V/bin/pip install triton==3.9.0 numpy ml_dtypes
-    V/bin/pip install --no-deps -t PACKAGES liger-kernel==0.8.5 conch-triton-kernels==1.3 flag-gems==5.0.2
+    python3 -m venv V && V/bin/pip install triton==3.9.0 numpy ml_dtypes msgpack
+    V/bin/pip install --no-deps -t PACKAGES liger-kernel==0.8.5 conch-triton-kernels==1.3 bitsandbytes==0.50.2
     git clone --depth 1 https://github.com/triton-lang/triton TRITON; git clone --depth 1 https://github.com/ROCm/aiter AITER
     V/bin/python run.py --assay target/release/assay --packages PACKAGES --triton TRITON --aiter AITER
 
@@ -20,6 +20,7 @@ import numpy as np
 import cases
 import cases_aiter  # noqa: F401  (registers)
 import cases_bitsandbytes  # noqa: F401
+import cases_conch  # noqa: F401
 import cases_liger  # noqa: F401
 import cases_triton  # noqa: F401
 from kernels import Assay, Missing, Wrong
@@ -31,7 +32,6 @@ def main():
     parser.add_argument("--packages", help="a folder with Python packages of Triton kernels")
     parser.add_argument("--triton", help="a clone of triton-lang/triton")
     parser.add_argument("--aiter", help="a clone of ROCm/aiter")
-    parser.add_argument("--bitsandbytes", help="the package's folder, with its ROCm libraries")
     parser.add_argument("--only", help="run cases whose names contain this")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--trace", action="store_true", help="say where in a case something went wrong")
@@ -41,10 +41,8 @@ def main():
         "triton": below(options.triton, "python/tutorials"),
         "liger": below(options.packages, "liger_kernel/ops"),
         "conch": below(options.packages, "conch/kernels"),
-        "flag_gems": below(options.packages, "flag_gems/ops"),
         "aiter": options.aiter,
-        "aiter triton": below(options.aiter, "aiter/ops/triton/_triton_kernels"),
-        "bitsandbytes": options.bitsandbytes,
+        "bitsandbytes": below(options.packages, "bitsandbytes"),
     })
     right, wrong, left_out = 0, [], []
     print(f"{'corpus':14}{'kernel':48}{'error/bound':>12}{'instructions':>14}{'notes':>6}{'s':>7}")
