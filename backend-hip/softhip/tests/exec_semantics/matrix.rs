@@ -329,3 +329,122 @@ fn sums_lose_what_the_hardware_loses() {
     assert!(dot([(f32::INFINITY, 1.0), (1.0, 1.0), (0.0, 0.0), (0.0, 0.0)], -1.0).is_infinite());
     assert!(dot([(f32::INFINITY, 1.0), (f32::NEG_INFINITY, 1.0), (0.0, 0.0), (0.0, 0.0)], 0.0).is_nan());
 }
+
+/// A sparse product against the plain triple sum: where the elements and the indices stand is what AMD's matrix instruction
+/// calculator says.
+fn check_sparse(
+    text: &str,
+    [m, k]: [usize; 2],
+    bits: usize,
+    encode: [Encode; 2],
+    result: Encode,
+    first_bit: usize,
+) {
+    let mut random = Random::new(11);
+    let mut state = WaveState::new(128, 0, 0);
+    state.set_pair(126, 0x1);
+    // Bits of an index register that must not matter.
+    state.vgprs[16] = [0x5a5a_5a5a; 64];
+    let per = 256 / bits / 2;
+    let (mut a, mut b, mut c) = (vec![0; m * k], vec![0; k * m], vec![0; m * m]);
+    for i in 0..m {
+        for at in 0..k {
+            b[at * m + i] = random.below(11) as i32 - 5;
+            let (lane, element) = (m * (at / per) + i, at % per);
+            state.vgprs[B + element * bits / 32][lane] |= encode[1](b[at * m + i]) << (element * bits % 32);
+        }
+        for chunk in 0..k / 4 {
+            let first = random.below(3);
+            let second = first + 1 + random.below(3 - first);
+            let lane = m * (4 * chunk / per) + i;
+            for (which, column) in [first, second].into_iter().enumerate() {
+                let value = random.below(11) as i32 - 5;
+                a[i * k + 4 * chunk + column] = value;
+                let element = (2 * chunk + which) % (per / 2);
+                state.vgprs[A + element * bits / 32][lane] |= encode[0](value) << (element * bits % 32);
+                let at = first_bit + 4 * (chunk % (per / 4)) + 2 * which;
+                let index = &mut state.vgprs[16][lane];
+                *index = (*index & !(3 << at)) | ((column as u32) << at);
+            }
+        }
+        for column in 0..m {
+            c[i * m + column] = random.below(101) as i32 - 50;
+            let (register, lane) = result_place(m, 0, i, column);
+            state.vgprs[D + register][lane] = result(c[i * m + column]);
+        }
+    }
+    state.run(&words(text), &no_memory()).unwrap();
+    for row in 0..m {
+        for column in 0..m {
+            let sum: i32 = (0..k).map(|at| a[row * k + at] * b[at * m + column]).sum();
+            let (register, lane) = result_place(m, 0, row, column);
+            let expected = result(sum + c[row * m + column]);
+            assert_eq!(state.vgprs[D + register][lane], expected, "{text}: [{row}][{column}]");
+        }
+    }
+}
+
+#[test]
+fn sparse_products() {
+    let i32_bits: Encode = |x| x as u32;
+    for (text, shape) in [
+        ("v_smfmac_f32_16x16x32_f16 v[64:67], v[0:1], v[8:11], v16", [16, 32]),
+        ("v_smfmac_f32_32x32x16_f16 v[64:79], v[0:1], v[8:11], v16", [32, 16]),
+    ] {
+        check_sparse(text, shape, 16, [f16_bits; 2], f32_bits, 0);
+    }
+    for (text, shape) in [
+        ("v_smfmac_f32_16x16x32_bf16 v[64:67], v[0:1], v[8:11], v16", [16, 32]),
+        ("v_smfmac_f32_32x32x16_bf16 v[64:79], v[0:1], v[8:11], v16", [32, 16]),
+    ] {
+        check_sparse(text, shape, 16, [bf16_bits; 2], f32_bits, 0);
+    }
+    for (text, shape) in [
+        ("v_smfmac_i32_16x16x64_i8 v[64:67], v[0:1], v[8:11], v16", [16, 64]),
+        ("v_smfmac_i32_32x32x32_i8 v[64:79], v[0:1], v[8:11], v16", [32, 32]),
+    ] {
+        check_sparse(text, shape, 8, [byte; 2], i32_bits, 0);
+    }
+    let tiny: [(&str, [usize; 2], [Encode; 2]); 8] = [
+        ("v_smfmac_f32_16x16x64_bf8_bf8 v[64:67], v[0:1], v[8:11], v16", [16, 64], [bf8, bf8]),
+        ("v_smfmac_f32_16x16x64_bf8_fp8 v[64:67], v[0:1], v[8:11], v16", [16, 64], [bf8, fp8]),
+        ("v_smfmac_f32_16x16x64_fp8_bf8 v[64:67], v[0:1], v[8:11], v16", [16, 64], [fp8, bf8]),
+        ("v_smfmac_f32_16x16x64_fp8_fp8 v[64:67], v[0:1], v[8:11], v16", [16, 64], [fp8, fp8]),
+        ("v_smfmac_f32_32x32x32_bf8_bf8 v[64:79], v[0:1], v[8:11], v16", [32, 32], [bf8, bf8]),
+        ("v_smfmac_f32_32x32x32_bf8_fp8 v[64:79], v[0:1], v[8:11], v16", [32, 32], [bf8, fp8]),
+        ("v_smfmac_f32_32x32x32_fp8_bf8 v[64:79], v[0:1], v[8:11], v16", [32, 32], [fp8, bf8]),
+        ("v_smfmac_f32_32x32x32_fp8_fp8 v[64:79], v[0:1], v[8:11], v16", [32, 32], [fp8, fp8]),
+    ];
+    for (text, shape, encode) in tiny {
+        check_sparse(text, shape, 8, encode, f32_bits, 0);
+    }
+}
+
+#[test]
+fn modifiers_choose_the_indices_of_a_sparse_product() {
+    let half: [Encode; 2] = [f16_bits; 2];
+    check_sparse(
+        "v_smfmac_f32_16x16x32_f16 v[64:67], v[0:1], v[8:11], v16 abid:3",
+        [16, 32],
+        16,
+        half,
+        f32_bits,
+        24,
+    );
+    check_sparse(
+        "v_smfmac_f32_16x16x32_f16 v[64:67], v[0:1], v[8:11], v16 cbsz:1 abid:3",
+        [16, 32],
+        16,
+        half,
+        f32_bits,
+        0,
+    );
+    check_sparse(
+        "v_smfmac_i32_16x16x64_i8 v[64:67], v[0:1], v[8:11], v16 abid:1",
+        [16, 64],
+        8,
+        [byte; 2],
+        |x| x as u32,
+        16,
+    );
+}

@@ -13,6 +13,7 @@ mod fused;
 mod integer;
 mod scalar;
 mod shape;
+mod sparse;
 mod sum;
 #[cfg(test)]
 mod tests;
@@ -133,9 +134,12 @@ fn fused_16_bit<F: Format>(rows: usize, blocks: usize) -> (Handler, Kernel) {
 }
 
 fn operation(op: Op) -> Option<(Handler, Kernel)> {
+    table::dense_matrix(op).map(dense)
+}
+
+fn dense(Matrix { m, blocks, a, b, .. }: Matrix) -> (Handler, Kernel) {
     use Element::{Bf8, Bf16, F16, F32, F64, Fp8, I8, Xf32};
-    let Matrix { m, blocks, a, b, .. } = table::dense_matrix(op)?;
-    Some(match (a, b) {
+    match (a, b) {
         (F16, _) => fused_16_bit::<format::F16>(m, blocks),
         (Bf16, _) => fused_16_bit::<format::Bf16>(m, blocks),
         (Xf32, _) => fused_block::<format::Xf32, format::Xf32, 2>(m),
@@ -161,9 +165,9 @@ fn operation(op: Op) -> Option<(Handler, Kernel)> {
             (4, 16) => product::<Integer<Geometry<4, 16, 4>, 4>>(),
             _ => unreachable!("no operation on bytes has {blocks} blocks of {m} rows"),
         },
-    })
+    }
 }
 
 pub(super) fn handler(op: Op) -> Option<Handler> {
-    operation(op).map(|(handler, _)| handler)
+    operation(op).map(|(handler, _)| handler).or_else(|| sparse::handler(op))
 }

@@ -264,6 +264,14 @@ pub fn dense_matrix(op: Op) -> Option<Matrix> {
     })
 }
 
+/// What a sparse matrix operation multiplies, if the operation is one.
+pub fn sparse_matrix(op: Op) -> Option<Matrix> {
+    mai::MAI.iter().find(|row| row.op == op).and_then(|row| match row.rule {
+        rule::Mai::Smfmac(matrix) => Some(matrix),
+        _ => None,
+    })
+}
+
 /// What an operation does to memory, if it has to do with it.
 pub fn memory(op: Op) -> Option<MemoryOp> {
     MEMORY[op as usize]
