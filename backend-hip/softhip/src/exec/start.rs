@@ -19,6 +19,11 @@ pub(super) struct Start {
     entry: u32,
 }
 
+/// User SGPRs that the hardware can fill.
+const MOST_USER_SGPRS: usize = 16;
+/// Bytes of scratch per lane: the field for a wave's scratch has 13 bits, in units of 1 KiB.
+const MOST_SCRATCH: u32 = 0x1FFF * 1024 / 64;
+
 /// A kernel asks for something that the device does not give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum StartError {
@@ -28,6 +33,11 @@ pub(super) enum StartError {
     /// More SGPRs than there are.
     #[error("the kernel asks for {0} user SGPRs")]
     TooMany(usize),
+    /// More private memory than the hardware has for a wave.
+    #[error(
+        "the kernel asks for {0} bytes of scratch per thread; a wave has at most {MOST_SCRATCH} for each"
+    )]
+    Scratch(u32),
     /// The arguments to preload cannot be read.
     #[error("the arguments to preload are outside of the argument segment")]
     Preload,
@@ -54,15 +64,18 @@ impl Start {
             }
         }
         let (length, first) = (descriptor.kernarg_preload & 127, descriptor.kernarg_preload >> 7);
+        if descriptor.scratch_size > MOST_SCRATCH {
+            return Err(StartError::Scratch(descriptor.scratch_size));
+        }
+        if user.len() + usize::from(length) > MOST_USER_SGPRS {
+            return Err(StartError::TooMany(user.len() + usize::from(length)));
+        }
         if length != 0 {
             let mut words = vec![0; length.into()];
             let at = kernarg.wrapping_add(4 * u64::from(first));
             let loaded = memory.load_masked(&mut memory.group(0), at, 0, &mut words);
             loaded.map_err(|_| StartError::Preload)?;
             user.extend(words);
-        }
-        if user.len() > 100 {
-            return Err(StartError::TooMany(user.len()));
         }
         Ok(Self { descriptor, block, user, mode: Mode::from_rsrc1(descriptor.rsrc1), entry })
     }
