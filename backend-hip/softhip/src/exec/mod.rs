@@ -26,6 +26,7 @@ mod control;
 mod core;
 mod coverage;
 mod dpp;
+mod fidelity;
 mod float;
 mod gpr_index;
 mod group;
@@ -48,6 +49,7 @@ mod usage;
 mod valu;
 
 pub use coverage::{Support, coverage};
+pub use fidelity::{Fidelity, UNTESTED, fidelity};
 pub use kernel::LoadedKernel;
 pub use program::{Program, Registers};
 pub use snippet::WaveState;

@@ -9,6 +9,7 @@ use std::collections::HashMap;
 use super::core::file::VectorFile;
 use super::core::uop::{Flag, Kind, Missing, Scalar, Uop};
 use super::core::wave::SINK;
+use super::fidelity::{Fidelity, in_format};
 use super::handlers;
 use super::modifiers;
 use super::program::Registers;
@@ -239,6 +240,7 @@ pub(super) fn kind(inst: &Inst) -> Kind {
         Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => Kind::Scalar,
         Format::Sopp => Kind::Control,
         Format::Smem => Kind::ScalarMemory,
+        Format::Mai if in_format(inst.op, Format::Mai) == Fidelity::Exact => Kind::ExactMatrix,
         Format::Mai => Kind::Matrix,
         Format::Ds => Kind::Local,
         Format::Scratch if stores => Kind::ScratchStore,
@@ -252,6 +254,10 @@ pub(super) fn kind(inst: &Inst) -> Kind {
                 Kind::GlobalLoad
             }
         }
-        _ => Kind::Vector,
+        _ => match in_format(inst.op, inst.format) {
+            Fidelity::Exact => Kind::Vector,
+            Fidelity::Modelled => Kind::ModelledVector,
+            Fidelity::Approximate => Kind::Approximate,
+        },
     }
 }

@@ -21,6 +21,13 @@ pub struct Counters {
     pub vector: u64,
     /// Matrix instructions (MFMA).
     pub matrix: u64,
+    /// Wave instructions whose rounding follows a published model of the hardware: matrix and dot products of floats.
+    #[serde(default)]
+    pub modelled: u64,
+    /// Wave instructions that are approximate on the hardware: transcendental functions, reciprocals, roots. All that are
+    /// neither modelled nor approximate are exact.
+    #[serde(default)]
+    pub approximate: u64,
     /// Scalar loads (SMEM).
     pub scalar_loads: u64,
     /// Vector loads from memory.
@@ -46,6 +53,13 @@ pub struct Counters {
     pub out_of_range: u64,
 }
 
+impl Counters {
+    /// Wave instructions that are exact by integer arithmetic or IEEE 754.
+    pub fn exact(&self) -> u64 {
+        self.instructions - self.modelled - self.approximate
+    }
+}
+
 impl AddAssign<&Self> for Counters {
     fn add_assign(&mut self, other: &Self) {
         self.launches += other.launches;
@@ -55,6 +69,8 @@ impl AddAssign<&Self> for Counters {
         self.scalar += other.scalar;
         self.vector += other.vector;
         self.matrix += other.matrix;
+        self.modelled += other.modelled;
+        self.approximate += other.approximate;
         self.scalar_loads += other.scalar_loads;
         self.loads += other.loads;
         self.stores += other.stores;

@@ -40,7 +40,14 @@ pub(in crate::exec) enum Kind {
     ScalarMemory,
     Control,
     Vector,
+    /// Vector arithmetic that is approximate on the hardware.
+    Approximate,
+    /// Dot products whose rounding follows a model.
+    ModelledVector,
+    /// Matrix products of floats, which follow a model.
     Matrix,
+    /// Matrix products of integers, and moves of accumulation registers.
+    ExactMatrix,
     GlobalLoad,
     GlobalStore,
     GlobalAtomic,

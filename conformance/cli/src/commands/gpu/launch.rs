@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use softhip::control::{Options, SoftDevice};
+use softhip::exec::UNTESTED;
 use softhip::memory::{Checks, FaultKind};
 use softhip::object::Kernel;
 use softhip::sched::{Counters, Given, Limits, Policy, Shape};
@@ -129,6 +130,12 @@ impl Launch {
                 "dynamic_lds": self.lds,
                 "seed": self.seed,
                 "counters": counters,
+                "fidelity": {
+                    "exact": counters.exact(),
+                    "modelled": counters.modelled,
+                    "approximate": counters.approximate,
+                    "untested": UNTESTED.iter().map(|op| op.mnemonic()).collect::<Vec<_>>(),
+                },
                 "reports": reports,
                 "notes": notes,
             });
@@ -214,10 +221,16 @@ fn table(kernel: &str, c: &Counters) -> String {
         ("cache lines", c.cache_lines),
         ("bank conflicts", c.bank_conflicts),
         ("out-of-range lanes", c.out_of_range),
+        ("exact", c.exact()),
+        ("by a model", c.modelled),
+        ("approximate", c.approximate),
     ];
     let mut text = format!("{kernel} on the software HIP device (checked emulation): no report\n");
     for (what, count) in rows {
         let _ = writeln!(text, "  {what:<18} {count:>14}");
     }
+    let untested: Vec<&str> = UNTESTED.iter().map(|op| op.mnemonic()).collect();
+    let untested = if untested.is_empty() { "none".to_owned() } else { untested.join(" ") };
+    let _ = writeln!(text, "  operations without a test of their own: {untested}");
     text
 }
