@@ -122,18 +122,20 @@ impl Listing {
 fn objdump(object: &[u8]) -> std::io::Result<Listing> {
     let path = std::env::temp_dir().join(format!("softhip-corpus-{}.co", std::process::id()));
     std::fs::File::create(&path)?.write_all(object)?;
-    let output = Command::new("llvm-objdump-19").arg("-d").arg(&path).stderr(Stdio::null()).output()?;
+    let output =
+        Command::new("llvm-objdump-19").args(["-d", "-t"]).arg(&path).stderr(Stdio::null()).output()?;
     std::fs::remove_file(&path)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let mut found = Listing::default();
     for line in text.lines() {
-        if let Some((address, label)) = line.strip_suffix(">:").and_then(|line| line.split_once(" <")) {
-            if let Ok(address) = u64::from_str_radix(address, 16) {
-                found.labels.insert(label.to_owned(), address);
-            }
-            continue;
-        }
         if !line.starts_with('\t') {
+            // The symbol table has all labels of an address, the listing only one: address, flags, section, size, name.
+            let mut words = line.split_whitespace();
+            if let (Some(address), Some(label)) = (words.next(), words.last())
+                && let Ok(address) = u64::from_str_radix(address, 16)
+            {
+                found.labels.insert(label.trim_matches(['<', '>', ':']).to_owned(), address);
+            }
             continue;
         }
         let Some((inst, rest)) = line.split_once("//") else { continue };
