@@ -24,6 +24,16 @@ fn processor_time() -> Option<Duration> {
     text.split(' ').next()?.parse().ok().map(Duration::from_nanos)
 }
 
+/// How long `work` runs: in time on the processor if it has one thread and that can be told.
+fn timed(threads: usize, work: impl FnOnce()) -> Duration {
+    let (clock, processor) = (Instant::now(), processor_time());
+    work();
+    match (threads, processor.zip(processor_time())) {
+        (1, Some((start, end))) => end.saturating_sub(start),
+        _ => clock.elapsed(),
+    }
+}
+
 fn speed(criterion: &mut Criterion) {
     let ways = [
         ("checked", Checks::ALL, 1),
@@ -39,14 +49,11 @@ fn speed(criterion: &mut Criterion) {
             group.throughput(Throughput::Elements(launch.run().instructions));
             group.bench_function(way, |bencher| {
                 bencher.iter_custom(|iterations| {
-                    let (clock, processor) = (Instant::now(), processor_time());
-                    for _ in 0..iterations {
-                        launch.run();
-                    }
-                    match (threads, processor.zip(processor_time())) {
-                        (1, Some((start, end))) => end.saturating_sub(start),
-                        _ => clock.elapsed(),
-                    }
+                    timed(threads, || {
+                        for _ in 0..iterations {
+                            launch.run();
+                        }
+                    })
                 });
             });
         }
@@ -54,7 +61,10 @@ fn speed(criterion: &mut Criterion) {
     }
 }
 
-/// A launch of one wave by HIP's calls, waited for: what a launch costs beside its instructions.
+/// Launches per measurement: time on the processor is not told by the microsecond.
+const LAUNCHES: u64 = 10_000;
+
+/// Launches of one wave by HIP's calls, each waited for: what a launch costs beside its instructions.
 fn one_wave(criterion: &mut Criterion) {
     let limits = Limits { threads: 1, ..Limits::default() };
     let hip = Hip::with(Options { limits, ..Options::default() });
@@ -62,11 +72,15 @@ fn one_wave(criterion: &mut Criterion) {
     let (x, out) = (hip.upload(&[1u8; 64]), hip.malloc(64));
     let arguments = [Arg::Pointer(x), Arg::Pointer(out)];
     let mut group = criterion.benchmark_group("one wave");
-    group.throughput(Throughput::Elements(1));
-    group.bench_function("launch and wait", |bencher| {
-        bencher.iter(|| {
-            assert_eq!(hip.launch(kernel, hip::Launch::new(1, 64), &arguments), hip::SUCCESS);
-            assert_eq!(hip.synchronize(), hip::SUCCESS);
+    group.sample_size(10).throughput(Throughput::Elements(LAUNCHES));
+    group.bench_function("10000 launches", |bencher| {
+        bencher.iter_custom(|iterations| {
+            timed(1, || {
+                for _ in 0..iterations * LAUNCHES {
+                    assert_eq!(hip.launch(kernel, hip::Launch::new(1, 64), &arguments), hip::SUCCESS);
+                    assert_eq!(hip.synchronize(), hip::SUCCESS);
+                }
+            })
         });
     });
     group.finish();

@@ -220,3 +220,16 @@ fn attention_matches_its_formula() {
     }
     assert_close(&device.download(out, queries * head), &expected, 1e-4);
 }
+
+/// Runs the tests above again with fewer vectors than the machine may have.
+#[test]
+fn fewer_vectors_run_the_same_kernels() {
+    if std::env::var_os("ASSAY_VECTORS").is_some() {
+        return;
+    }
+    for vectors in ["baseline", "avx2"] {
+        let mut tests = std::process::Command::new(std::env::current_exe().unwrap());
+        let output = tests.env("ASSAY_VECTORS", vectors).output().unwrap();
+        assert!(output.status.success(), "{vectors}: {}", String::from_utf8_lossy(&output.stdout));
+    }
+}

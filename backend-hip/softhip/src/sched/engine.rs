@@ -226,8 +226,7 @@ impl Scheduler {
     pub fn synchronise_stream(&mut self, memory: &Memory, stream: StreamId) -> Result<(), StreamError> {
         self.alive(stream)?;
         self.run_until(memory, stream.0, self.queues.streams[stream.0].issued);
-        let clock = self.queues.streams[stream.0].clock.clone();
-        self.host_reaches(&clock);
+        self.host_reaches_end(stream.0);
         Ok(())
     }
 
@@ -235,8 +234,7 @@ impl Scheduler {
     pub fn synchronise(&mut self, memory: &Memory) {
         for stream in 0..self.queues.streams.len() {
             self.run_until(memory, stream, self.queues.streams[stream].issued);
-            let clock = self.queues.streams[stream].clock.clone();
-            self.host_reaches(&clock);
+            self.host_reaches_end(stream);
         }
     }
 
@@ -298,6 +296,17 @@ impl Scheduler {
 
     fn host_reaches(&mut self, clock: &Clock) {
         self.host.join(clock);
+        self.forget();
+    }
+
+    /// The host has waited for all of a stream.
+    fn host_reaches_end(&mut self, stream: usize) {
+        self.host.join(&self.queues.streams[stream].clock);
+        self.forget();
+    }
+
+    /// Forgets what happened before everything that is to come.
+    fn forget(&mut self) {
         let queued = self.queues.streams.iter().flat_map(|stream| &stream.queue).map(|entry| &entry.clock);
         self.history.forget(&std::iter::once(&self.host).chain(queued));
     }
@@ -325,6 +334,9 @@ impl Scheduler {
 
     /// Runs `stream` up to its operation `number`, and of the other streams what that needs.
     fn run_until(&mut self, memory: &Memory, stream: usize, number: u64) {
+        if self.queues.streams[stream].done >= number {
+            return;
+        }
         let mut goals = vec![(stream, number)];
         while let Some(&(stream, number)) = goals.last() {
             if self.queues.streams[stream].done >= number {

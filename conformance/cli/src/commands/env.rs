@@ -5,7 +5,7 @@ use assay_cli::spelling;
 use super::Trouble;
 
 /// Every variable with one of [`PREFIXES`] that Assay reads, in its build, in its commands or in its tests.
-const KNOWN: [&str; 21] = [
+const KNOWN: [&str; 23] = [
     "GCORE_D2H_AUDIT",
     "GCORE_D2H_AUDIT_LOG",
     "GRETA_D2H_DEBUG",
@@ -27,6 +27,8 @@ const KNOWN: [&str; 21] = [
     "ASSAY_DECODE_SEED",
     "ASSAY_DECODE_SHOW",
     "ASSAY_DECODE_WORDS",
+    "ASSAY_MATRIX_TILES",
+    "ASSAY_VECTORS",
 ];
 
 /// Variables that begin like this are meant for us.
