@@ -12,6 +12,8 @@
 //! | [`memory`] | addresses, exact bounds, initialised bytes, races between workgroups: one checker for all accesses |
 //! | [`isa`] | gfx942 instructions: decoding and printing |
 //! | [`exec`] | the executor |
+//! | [`waits`] | missing waits and hazards: the rules, and one state machine that keeps to them |
+//! | [`lint`] | missing waits and hazards of a code object, found without running it |
 //!
 //! # Limits
 //!
@@ -24,9 +26,11 @@ pub mod control;
 pub mod exec;
 mod host;
 pub mod isa;
+pub mod lint;
 pub mod memory;
 pub mod report;
 pub mod sched;
+pub mod waits;
 mod wide;
 
 #[doc(no_inline)]

@@ -15,9 +15,11 @@ use super::program::Program;
 use super::resolve::is_vector;
 use super::spare::{Spare, Spares};
 use super::start::Start;
+use super::unwaited;
 use crate::isa::{Format, Inst};
 use crate::memory::{FaultKind, Group, LaunchMemory, RaceNote, Within};
 use crate::report::{LdsProblem, Problem, Segment};
+use crate::waits;
 
 /// Instructions a wave runs before the next one gets its turn, so that a wave which waits for another one in a
 /// loop does not wait for ever.
@@ -101,6 +103,7 @@ impl<'a> Worker<'a> {
             pc: 0,
             poison: 0,
             poisonings: Vec::new(),
+            waits: waits::State::default(),
             scratch: Scratch::new(sizes.scratch, checks.uninitialised),
             state: State::Ended,
             executed: 0,
@@ -267,6 +270,7 @@ impl<'a> Worker<'a> {
 /// The interpreter's loop.
 pub(super) fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
     let turn = TURN.min(budget.saturating_sub(c.wave.executed).saturating_add(1));
+    let watched = c.program.watched().filter(|_| c.memory.checks().waits);
     for executed in 1..=turn {
         let Some(u) = c.program.uop(c.wave.pc) else {
             c.wave.executed += executed;
@@ -276,6 +280,11 @@ pub(super) fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
         c.wave.pc += 1;
         c.counters.instructions[u.kind as usize] += 1;
         if c.wave.poison != 0 && poison::gate(c, u) != Step::Next {
+            return Step::Trap;
+        }
+        if let Some(code) = watched
+            && unwaited::gate(c, u, code) != Step::Next
+        {
             return Step::Trap;
         }
         if u.splat != 0 {

@@ -86,26 +86,6 @@ fn has_unsupported_operand(inst: &Inst) -> bool {
         || matches!(inst.mods, Mods::Ds(mods) if mods.gds)
 }
 
-/// The operation reads its destination as a third source.
-pub(super) fn accumulates(op: Op) -> bool {
-    matches!(
-        op,
-        Op::v_fmac_f32
-            | Op::v_fmac_f64
-            | Op::v_mac_f16
-            | Op::v_pk_fmac_f16
-            | Op::v_dot2c_f32_f16
-            | Op::v_dot2c_i32_i16
-            | Op::v_dot4c_i32_i8
-            | Op::v_dot8c_i32_i4
-            | Op::v_cvt_pk_fp8_f32
-            | Op::v_cvt_pk_bf8_f32
-            | Op::v_cvt_sr_fp8_f32
-            | Op::v_cvt_sr_bf8_f32
-            | Op::v_cvt_pkaccum_u8_f32
-    )
-}
-
 /// Waves of other workgroups can see when the instruction happens.
 pub(super) fn orders_workgroups(inst: &Inst) -> bool {
     match inst.mods {

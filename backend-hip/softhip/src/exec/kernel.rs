@@ -14,6 +14,9 @@ use crate::memory::{LaunchMemory, Site};
 use crate::report::{CodePlace, Problem, Report, ThreadPlace};
 use crate::sched::{Dispatch, Execute, Limits, Ran};
 
+/// Bytes of code that firmware skips when it has preloaded the arguments.
+const PRELOADED: u64 = 256;
+
 /// A kernel of a code object that has been loaded into device memory.
 #[derive(Debug)]
 pub struct LoadedKernel {
@@ -38,7 +41,8 @@ impl LoadedKernel {
         let vgprs = descriptor.accum_offset().min(total);
         let registers = Registers { vgprs: vgprs as u16, agprs: (total - vgprs) as u16 };
         let entry = base.wrapping_add(kernel.entry);
-        let program = Program::new(&text, base.wrapping_add(segment.address), entry, registers);
+        let mut program = Program::new(&text, base.wrapping_add(segment.address), entry, registers);
+        program.look_for_missing_waits(&[entry, entry + PRELOADED]);
         Some(Self { object, kernel, program, spares: Spares::default(), base })
     }
 
@@ -49,7 +53,13 @@ impl LoadedKernel {
 
     fn report(&self, dispatch: &Dispatch, number: u32, failure: Failure) -> Report {
         let (_, other) = failure.sides();
-        let mut report = Report::new(failure.trap.problem);
+        let mut problem = failure.trap.problem;
+        if let Some(first) = problem.first_mut()
+            && let Some(inst) = self.program.inst_at(first.offset)
+        {
+            *first = self.place(&inst);
+        }
+        let mut report = Report::new(problem);
         if let Some(inst) = failure.inst {
             report = report.at(self.place(&inst));
         }
@@ -101,7 +111,7 @@ impl Execute for LoadedKernel {
         let descriptor = self.kernel.descriptor;
         let preloads = descriptor.kernarg_preload & 127 != 0;
         // Firmware that preloads arguments skips the code that loads them otherwise.
-        let entry = self.base.wrapping_add(self.kernel.entry) + if preloads { 256 } else { 0 };
+        let entry = self.base.wrapping_add(self.kernel.entry) + if preloads { PRELOADED } else { 0 };
         let Some(entry) = self.program.index_of(entry) else {
             return Err(self.refuse("the entry is no instruction"));
         };

@@ -45,6 +45,7 @@ mod smem;
 mod snippet;
 mod spare;
 mod start;
+mod unwaited;
 mod usage;
 mod valu;
 

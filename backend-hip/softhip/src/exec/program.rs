@@ -5,9 +5,11 @@ use super::core::uop::Uop;
 use super::handlers;
 use super::reach::{Decoded, reachable};
 use super::resolve::Layout;
+use super::unwaited;
 use crate::host;
 use crate::isa::Inst;
 use crate::memory::Lanes;
+use crate::waits::Unit;
 
 /// How many vector registers a wave of the kernel has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,6 +32,7 @@ pub struct Program {
     words: Vec<u32>,
     layout: Layout,
     has_atomics: bool,
+    watched: Option<Box<[Unit]>>,
 }
 
 impl Program {
@@ -53,7 +56,7 @@ impl Program {
             has_atomics |= handlers::orders_workgroups(&uop.inst);
             uops.push(uop);
         }
-        Self { uops, starts, base, words: text.to_vec(), layout, has_atomics }
+        Self { uops, starts, base, words: text.to_vec(), layout, has_atomics, watched: None }
     }
 
     /// Whether waves of different workgroups can influence each other by instructions that the kernel can reach.
@@ -61,6 +64,22 @@ impl Program {
     /// Their order then matters, so such programs run on one thread.
     pub fn has_global_atomics(&self) -> bool {
         self.has_atomics
+    }
+
+    /// Looks for waits that may be missing on some way from one of the addresses `entries` on.
+    pub(super) fn look_for_missing_waits(&mut self, entries: &[u64]) {
+        let entries: Vec<u32> = entries.iter().filter_map(|&entry| self.index_of(entry)).collect();
+        self.watched = unwaited::watched(self.uops.iter().map(|uop| uop.inst).collect(), &entries);
+    }
+
+    /// The instructions, by index, if waves have to be watched for missing waits.
+    pub(super) fn watched(&self) -> Option<&[Unit]> {
+        self.watched.as_deref()
+    }
+
+    /// The instruction at an address.
+    pub(super) fn inst_at(&self, address: u64) -> Option<Inst> {
+        self.uop(self.index_of(address)?).map(|uop| uop.inst)
     }
 
     pub(super) fn index_of(&self, address: u64) -> Option<u32> {

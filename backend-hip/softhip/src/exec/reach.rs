@@ -73,7 +73,7 @@ fn follow(text: &[u32], base: u64, entry: u64) -> Option<Vec<Decoded>> {
 }
 
 /// The next instruction's address comes from registers.
-fn goes_anywhere(op: Op) -> bool {
+pub(super) fn goes_anywhere(op: Op) -> bool {
     matches!(
         op,
         Op::s_setpc_b64

@@ -158,7 +158,7 @@ impl Layout {
                 }
             }
         }
-        if handlers::accumulates(inst.op) {
+        if inst.op.accumulates() {
             uop.src[2] = uop.dst;
         }
         Ok(())

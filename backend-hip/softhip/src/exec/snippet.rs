@@ -106,6 +106,7 @@ impl WaveState {
             pc: 0,
             poison: 0,
             poisonings: Vec::new(),
+            waits: crate::waits::State::default(),
             scratch: Scratch::new(256, true),
             state: State::Ready,
             executed: 0,

@@ -121,6 +121,7 @@ impl Start {
         wave.pc = self.entry;
         wave.poison = 0;
         wave.poisonings.clear();
+        wave.waits.clear();
         wave.state = State::Ready;
         wave.executed = 0;
         wave.id = id;

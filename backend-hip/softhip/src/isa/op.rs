@@ -273,6 +273,26 @@ impl Op {
         )
     }
 
+    /// The operation reads its destination as a third source.
+    pub const fn accumulates(self) -> bool {
+        matches!(
+            self,
+            Self::v_fmac_f32
+                | Self::v_fmac_f64
+                | Self::v_mac_f16
+                | Self::v_pk_fmac_f16
+                | Self::v_dot2c_f32_f16
+                | Self::v_dot2c_i32_i16
+                | Self::v_dot4c_i32_i8
+                | Self::v_dot8c_i32_i4
+                | Self::v_cvt_pk_fp8_f32
+                | Self::v_cvt_pk_bf8_f32
+                | Self::v_cvt_sr_fp8_f32
+                | Self::v_cvt_sr_bf8_f32
+                | Self::v_cvt_pkaccum_u8_f32
+        )
+    }
+
     /// Whether the operation may continue at `next_pc + 4 × imm`.
     pub const fn is_pc_relative_branch(self) -> bool {
         matches!(

@@ -57,13 +57,15 @@ pub struct Checks {
     /// Races that cannot change a result are faults, too, and not notes: writes of equal values, and the plain load
     /// with which a loop of compare-and-swaps begins.
     pub strict_races: bool,
+    /// Registers that are used before their load has been waited for, and missing wait states, are faults.
+    pub waits: bool,
 }
 
 impl Checks {
     /// Everything.
-    pub const ALL: Self = Self { uninitialised: true, races: true, strict_races: false };
+    pub const ALL: Self = Self { uninitialised: true, races: true, strict_races: false, waits: true };
     /// Only what is always checked.
-    pub const BOUNDS: Self = Self { uninitialised: false, races: false, strict_races: false };
+    pub const BOUNDS: Self = Self { uninitialised: false, races: false, strict_races: false, waits: false };
 }
 
 impl Default for Checks {

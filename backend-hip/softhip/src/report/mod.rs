@@ -15,7 +15,9 @@ mod text;
 use serde::{Deserialize, Serialize};
 
 pub use place::{CodePlace, HostCall, Operation, ThreadPlace};
-pub use problem::{HandleKind, LaunchProblem, LdsFault, LdsProblem, Problem, Segment};
+pub use problem::{
+    Early, HandleKind, HazardFault, LaunchProblem, LdsFault, LdsProblem, Problem, Segment, WaitFault,
+};
 
 use crate::memory::Site;
 

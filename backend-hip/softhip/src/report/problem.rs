@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::place::Operation;
+use super::place::{CodePlace, Operation};
 use crate::memory::{AccessFault, AccessKind, AllocationInfo};
 
 /// Through which kind of instruction, or call, an access came.
@@ -119,6 +119,18 @@ pub enum Problem {
         /// It existed once.
         destroyed: bool,
     },
+    /// A register is used before the load that writes it has landed, or a barrier is passed before a write to LDS has.
+    MissingWait {
+        /// What is wrong.
+        #[serde(flatten)]
+        fault: WaitFault,
+    },
+    /// Two instructions are fewer wait states apart than the hardware needs.
+    Hazard {
+        /// What is wrong.
+        #[serde(flatten)]
+        fault: HazardFault,
+    },
     /// A code object that this device cannot run.
     CodeObject {
         /// Why not.
@@ -126,10 +138,63 @@ pub enum Problem {
     },
 }
 
+impl Problem {
+    /// The instruction that came first, where two came too close to each other.
+    pub(crate) fn first_mut(&mut self) -> Option<&mut CodePlace> {
+        match self {
+            Self::MissingWait { fault } => Some(&mut fault.first),
+            Self::Hazard { fault } => Some(&mut fault.first),
+            _ => None,
+        }
+    }
+}
+
 impl From<LdsFault> for Problem {
     fn from(fault: LdsFault) -> Self {
         Self::Lds { fault }
     }
+}
+
+/// A wait that is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitFault {
+    /// What came too early.
+    pub early: Early,
+    /// The memory instruction that has not been waited for.
+    pub first: CodePlace,
+    /// The register that it is about.
+    pub register: Option<String>,
+    /// The wait that would have covered it, as `s_waitcnt vmcnt(0)`.
+    pub wait: String,
+}
+
+/// What came before a wait that it needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Early {
+    /// A read of a register.
+    Read,
+    /// A write of a register.
+    Write,
+    /// A barrier.
+    Barrier,
+}
+
+/// Wait states that are missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HazardFault {
+    /// The instruction that came first.
+    pub first: CodePlace,
+    /// The rule, in words.
+    pub rule: String,
+    /// Where the rule stands.
+    pub source: String,
+    /// The register that it is about.
+    pub register: Option<String>,
+    /// Wait states that the rule asks for.
+    pub needed: u8,
+    /// Wait states between the two.
+    pub had: u8,
 }
 
 /// Why a launch is refused.

@@ -4,7 +4,9 @@ use std::fmt::{self, Display, Formatter};
 
 use super::Report;
 use super::place::{CodePlace, HostCall, Operation, ThreadPlace};
-use super::problem::{HandleKind, LaunchProblem, LdsFault, LdsProblem, Problem, Segment};
+use super::problem::{
+    Early, HandleKind, HazardFault, LaunchProblem, LdsFault, LdsProblem, Problem, Segment, WaitFault,
+};
 use crate::memory::{AccessFault, AllocationInfo, AllocationKind, FaultKind, RaceSide, Side, Site};
 
 impl Display for Report {
@@ -75,6 +77,8 @@ impl Report {
                 let state = if *destroyed { "has been destroyed" } else { "does not exist" };
                 vec![format!("{what} {} {state}", Hex(*value))]
             }
+            Problem::MissingWait { fault } => explain_wait(fault),
+            Problem::Hazard { fault } => explain_hazard(fault),
             Problem::CodeObject { reason } => vec![reason.clone()],
         }
     }
@@ -138,6 +142,12 @@ impl Display for Headline<'_> {
             Problem::InvalidFree { .. } => f.write_str("Invalid free"),
             Problem::StreamRace { .. } => f.write_str("Race between streams"),
             Problem::Handle { what, .. } => write!(f, "Invalid {what}"),
+            Problem::MissingWait { fault } => match fault.early {
+                Early::Read => f.write_str("Missing wait before a read"),
+                Early::Write => f.write_str("Missing wait before a write"),
+                Early::Barrier => f.write_str("Missing wait before a barrier"),
+            },
+            Problem::Hazard { .. } => f.write_str("Missing wait states"),
             Problem::CodeObject { .. } => f.write_str("Invalid code object"),
         }
     }
@@ -205,6 +215,27 @@ fn explain_lds(fault: &LdsFault) -> String {
             )
         }
     }
+}
+
+fn explain_wait(fault: &WaitFault) -> Vec<String> {
+    let WaitFault { early, first, register, wait } = fault;
+    let register = register.as_deref().unwrap_or("the register");
+    let what = match early {
+        Early::Read => format!("{register} has no value until its load has landed: {first}"),
+        Early::Write => format!("{register} is still to be written by {first}"),
+        Early::Barrier => format!("other waves may not see what is written to LDS by {first}"),
+    };
+    vec![what, format!("`{wait}` between the two would cover it")]
+}
+
+fn explain_hazard(fault: &HazardFault) -> Vec<String> {
+    let HazardFault { first, rule, source, register, needed, had } = fault;
+    let register = register.as_deref().map_or_else(String::new, |register| format!(" ({register})"));
+    vec![
+        format!("too soon after {first}"),
+        format!("{rule}{register}: needs {needed} wait states, has {had}"),
+        format!("rule: {source}"),
+    ]
 }
 
 impl Display for LaunchProblem {

@@ -6,6 +6,7 @@ use crate::exec::access::scratch::Scratch;
 use crate::isa::Inst;
 use crate::isa::inst::scalar;
 use crate::memory::AccessFault;
+use crate::waits;
 
 /// Words of the scalar file: those of the encoding, and two that writes to `null` go to.
 pub(in crate::exec) const SCALARS: usize = 130;
@@ -55,6 +56,8 @@ pub(in crate::exec) struct Wave {
     pub poison: u128,
     /// Where the poison came from.
     pub poisonings: Vec<Poisoning>,
+    /// What has not been waited for; kept up only for programs that need it, see [`crate::exec::unwaited`].
+    pub waits: waits::State,
     /// Private memory.
     pub scratch: Scratch,
     /// Whether it can run.
