@@ -9,6 +9,8 @@ use crate::memory::Site;
 use crate::report::{CodePlace, Early, HazardFault, Problem, Report, WaitFault};
 use crate::waits::{self, Finding, Kind, Unit};
 
+pub use crate::waits::Certainty;
+
 /// A kernel or function of a code object.
 #[derive(Debug, Clone)]
 pub struct Function<'o> {
@@ -26,7 +28,16 @@ pub struct Linted {
     /// Instructions looked at.
     pub instructions: usize,
     /// Findings, by the address of the instruction that comes too early.
-    pub reports: Vec<Report>,
+    pub found: Vec<Found>,
+}
+
+/// A finding.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// What is wrong.
+    pub report: Report,
+    /// How sure it is. Only what is [`Certain`](Certainty::Certain) is an error.
+    pub certainty: Certainty,
 }
 
 /// The kernels of an object in the order of its metadata, then the other functions by address.
@@ -57,8 +68,11 @@ pub fn lint(object: &CodeObject, function: &Function<'_>) -> Linted {
     let mut findings = waits::findings(&code, &entries);
     findings.sort_by_key(|finding| (finding.second, finding.first));
     let place = |inst: &Inst| place(object, function.name, function.code.start, inst);
-    let reports = findings.iter().map(|finding| report(finding, &code, place)).collect();
-    Linted { instructions: code.len(), reports }
+    let found = findings.iter().map(|finding| Found {
+        report: report(finding, &code, place),
+        certainty: finding.certainty,
+    });
+    Linted { instructions: code.len(), found: found.collect() }
 }
 
 fn place(object: &CodeObject, name: &str, start: u64, inst: &Inst) -> CodePlace {

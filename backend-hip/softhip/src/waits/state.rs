@@ -30,15 +30,15 @@ impl Unit {
 /// this time, or after a barrier. A finding is then [`Certainty::Tolerated`].
 fn latency(event: Event, overwritten: bool) -> u8 {
     match event {
-        Event::Local => 16,
-        Event::Scalar => 64,
+        Event::Local => 80,
+        Event::Scalar => 128,
         Event::Vector if overwritten => 64,
         Event::Vector | Event::Flat | Event::None => u8::MAX,
     }
 }
 
 /// Ages are counted up to here.
-const OLD: u8 = 64;
+const OLD: u8 = 128;
 
 /// A memory instruction that is not known to have ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -282,7 +282,7 @@ impl State {
             _ => unit.facts.states.max(unit.facts.passes),
         };
         for load in &mut self.outstanding {
-            load.age = OLD.min(load.age + states);
+            load.age = OLD.min(load.age.saturating_add(states));
         }
     }
 

@@ -4,6 +4,7 @@ mod argument;
 mod file;
 mod info;
 mod launch;
+mod lint;
 mod objdump;
 mod report;
 
@@ -19,6 +20,7 @@ pub struct Gpu {
 #[derive(clap::Subcommand)]
 enum Command {
     Objdump(objdump::Objdump),
+    Lint(lint::Lint),
     Info(info::Info),
     Run(Box<launch::Launch>),
     Report(report::Report),
@@ -28,6 +30,7 @@ impl Gpu {
     pub fn run(self) -> Result<End, Trouble> {
         match self.command {
             Command::Objdump(command) => command.run(),
+            Command::Lint(command) => command.run(),
             Command::Info(command) => command.run(),
             Command::Run(command) => command.run(),
             Command::Report(command) => command.run(),
