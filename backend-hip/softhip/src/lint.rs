@@ -68,10 +68,9 @@ pub fn lint(object: &CodeObject, function: &Function<'_>) -> Linted {
     let mut findings = waits::findings(&code, &entries);
     findings.sort_by_key(|finding| (finding.second, finding.first));
     let place = |inst: &Inst| place(object, function.name, function.code.start, inst);
-    let found = findings.iter().map(|finding| Found {
-        report: report(finding, &code, place),
-        certainty: finding.certainty,
-    });
+    let found = findings
+        .iter()
+        .map(|finding| Found { report: report(finding, &code, place), certainty: finding.certainty });
     Linted { instructions: code.len(), found: found.collect() }
 }
 
@@ -96,20 +95,21 @@ pub(crate) fn problem(finding: &Finding, first: CodePlace) -> Problem {
     match finding.kind {
         Kind::Unwaited { overwritten, wait } => {
             let early = if overwritten { Early::Write } else { Early::Read };
-            Problem::MissingWait { fault: WaitFault { early, first, register, wait: wait.to_string() } }
+            let fault = WaitFault { early, first, register, wait: wait.to_string() };
+            Problem::MissingWait { fault: Box::new(fault) }
         }
         Kind::Barrier { wait } => Problem::MissingWait {
-            fault: WaitFault { early: Early::Barrier, first, register, wait: wait.to_string() },
+            fault: Box::new(WaitFault { early: Early::Barrier, first, register, wait: wait.to_string() }),
         },
         Kind::Hazard { rule, needed, had } => Problem::Hazard {
-            fault: HazardFault {
+            fault: Box::new(HazardFault {
                 first,
                 rule: rule.name.to_owned(),
                 source: rule.source.to_owned(),
                 register,
                 needed,
                 had,
-            },
+            }),
         },
     }
 }

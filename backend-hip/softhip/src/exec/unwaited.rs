@@ -35,11 +35,7 @@ pub(super) fn gate(c: &mut Cx<'_>, u: &Uop, code: &[Unit]) -> Step {
     let Some(finding) = found else { return Step::Next };
     // Whoever reports it knows the kernel and its source.
     let first = &code[finding.first as usize].inst;
-    let place = CodePlace {
-        kernel: String::new(),
-        offset: first.pc,
-        instruction: first.to_string(),
-        source: None,
-    };
+    let place =
+        CodePlace { kernel: String::new(), offset: first.pc, instruction: first.to_string(), source: None };
     c.fault(Trap::new(lint::problem(&finding, place)))
 }

@@ -48,6 +48,7 @@ pub use wave::{Addresses, Lanes, WAVE, WaveAccess};
 pub use within::Within;
 
 /// Which checks run. Bounds, lifetimes, permissions and alignment are always checked.
+#[expect(clippy::struct_excessive_bools, reason = "each is an independent switch")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Checks {
     /// Reads of bytes that nothing wrote are faults.

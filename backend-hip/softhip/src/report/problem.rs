@@ -123,13 +123,13 @@ pub enum Problem {
     MissingWait {
         /// What is wrong.
         #[serde(flatten)]
-        fault: WaitFault,
+        fault: Box<WaitFault>,
     },
     /// Two instructions are fewer wait states apart than the hardware needs.
     Hazard {
         /// What is wrong.
         #[serde(flatten)]
-        fault: HazardFault,
+        fault: Box<HazardFault>,
     },
     /// A code object that this device cannot run.
     CodeObject {

@@ -200,13 +200,12 @@ pub(super) fn source(inst: &Inst, i: usize) -> RegisterSet {
     let types = inst.operand_types();
     let count = match (inst.format, i) {
         (Format::Global, 0) if inst.src[2].is_some() => 1,
-        (Format::Scratch, 0) => 1,
+        (Format::Scratch, 0 | 2) => 1,
         (Format::Mubuf | Format::Mtbuf, 0) => match inst.mods {
             Mods::Buffer(mods) if mods.offen && mods.idxen => 2,
             _ => 1,
         },
         (Format::Global, 2) => 2,
-        (Format::Scratch, 2) => 1,
         (Format::Mubuf | Format::Mtbuf, 2) => 4,
         _ => types[i + 1].dwords(),
     };
@@ -247,8 +246,8 @@ fn reads(inst: &Inst) -> RegisterSet {
         | Op::s_bitset0_b32
         | Op::s_bitset1_b32
         | Op::s_bitset0_b64
-        | Op::s_bitset1_b64 => reads.or(&destination(inst)),
-        Op::v_swap_b32 => reads.or(&destination(inst)),
+        | Op::s_bitset1_b64
+        | Op::v_swap_b32 => reads.or(&destination(inst)),
         _ => reads,
     }
 }
@@ -299,15 +298,14 @@ fn is_lds_dma(inst: &Inst) -> bool {
 
 fn event(inst: &Inst) -> Event {
     match table::memory(inst.op) {
-        Some(MemoryOp::Scalar(_)) => Event::Scalar,
+        Some(MemoryOp::Scalar(_) | MemoryOp::Local(Ds::Gws)) => Event::Scalar,
         Some(MemoryOp::Flat(_)) => Event::Flat,
         // Invalidation is not counted, write-back is.
         Some(MemoryOp::Buffer(Mem::Cache)) if inst.op != Op::buffer_wbl2 => Event::None,
-        Some(
-            MemoryOp::Global(_) | MemoryOp::Scratch(_) | MemoryOp::Buffer(_) | MemoryOp::TypedBuffer(_),
-        ) => Event::Vector,
+        Some(MemoryOp::Global(_) | MemoryOp::Scratch(_) | MemoryOp::Buffer(_) | MemoryOp::TypedBuffer(_)) => {
+            Event::Vector
+        }
         Some(MemoryOp::Local(Ds::Nop)) => Event::None,
-        Some(MemoryOp::Local(Ds::Gws)) => Event::Scalar,
         Some(MemoryOp::Local(_)) => Event::Local,
         None if inst.op == Op::s_sendmsg => Event::Scalar,
         None => Event::None,

@@ -183,8 +183,7 @@ impl Blocks {
         let (range, last) = self.range(block, code);
         let next = code.get(range.end as usize).filter(|next| next.inst.pc == last.inst.next_pc());
         let falls = (after.falls_through && next.is_some()).then_some(block + 1);
-        let branch =
-            after.branch.and_then(|target| index_of(code, target)).and_then(|index| self.of(index));
+        let branch = after.branch.and_then(|target| index_of(code, target)).and_then(|index| self.of(index));
         falls.into_iter().chain(branch)
     }
 }

@@ -150,14 +150,7 @@ pub static RULES: &[Rule] = &{
             Exactly(5),
             WAIT_STATES,
         ),
-        rule(
-            "VALU writes EXEC, DPP follows",
-            Class::VALU,
-            Link::Exec,
-            Class::DPP,
-            Exactly(5),
-            WAIT_STATES,
-        ),
+        rule("VALU writes EXEC, DPP follows", Class::VALU, Link::Exec, Class::DPP, Exactly(5), WAIT_STATES),
         rule(
             "VALU writes a VGPR, DPP takes it from other lanes",
             Class::VALU,
@@ -165,7 +158,8 @@ pub static RULES: &[Rule] = &{
             Class::DPP,
             Exactly(2),
             WAIT_STATES,
-        ).tolerated(Exactly(0)),
+        )
+        .tolerated(Exactly(0)),
         rule(
             "VALU writes an SGPR, VALU reads it",
             Class::VALU,
@@ -173,7 +167,8 @@ pub static RULES: &[Rule] = &{
             Class::VALU,
             Exactly(2),
             WAIT_STATES,
-        ).tolerated(Exactly(0)),
+        )
+        .tolerated(Exactly(0)),
         rule(
             "VALU writes a VGPR, v_readlane reads it",
             Class::VALU,
@@ -369,7 +364,8 @@ pub static RULES: &[Rule] = &{
             Class::VECTOR,
             Passes(3),
             MATRIX,
-        ).tolerated(HalfOfPasses),
+        )
+        .tolerated(HalfOfPasses),
         rule(
             "f32 MFMA, its result is read by VALU, vector memory or LDS",
             Class::SGEMM,
@@ -417,7 +413,8 @@ pub static RULES: &[Rule] = &{
             Class::VECTOR,
             Passes(3),
             MATRIX,
-        ).tolerated(HalfOfPasses),
+        )
+        .tolerated(HalfOfPasses),
         rule(
             "f32 MFMA, its result is overwritten",
             Class::SGEMM,
@@ -527,21 +524,16 @@ impl Link {
                 const NUMBER: u16 = 63;
                 (first.imm() & NUMBER == second.imm() & NUMBER).then_some(RegisterSet::EMPTY)
             }
-            Self::Read => some(written.and(&second_facts.reads)),
             Self::FirstSource => some(written.and(&source(second, 0))),
-            Self::Write => some(written.and(&second_facts.writes)),
-            Self::WriteByOther if same => None,
-            Self::WriteByOther => some(written.and(&second_facts.writes)),
-            Self::ReadByOther if same => None,
-            Self::ReadByOther => some(written.and(&second_facts.reads)),
+            Self::ReadByOther | Self::WriteByOther if same => None,
+            Self::Write | Self::WriteByOther => some(written.and(&second_facts.writes)),
+            Self::Read | Self::ReadByOther => some(written.and(&second_facts.reads)),
             Self::FactorOfSame if same => some(written.and(&source(second, 0).or(&source(second, 1)))),
             Self::FactorOfSame => None,
             Self::StoredData => some(source(first, 1).and(&second_facts.writes)),
             Self::Factor => some(written.and(&factors(second))),
             Self::Addend => some(written).filter(|written| *written == addend(second)),
-            Self::PartOfAddend => {
-                some(written.and(&addend(second))).filter(|_| written != addend(second))
-            }
+            Self::PartOfAddend => some(written.and(&addend(second))).filter(|_| written != addend(second)),
             Self::WriteOfAddend => some(addend(first).and(&second_facts.writes)),
         }
     }

@@ -37,6 +37,9 @@ fn latency(event: Event, overwritten: bool) -> u8 {
     }
 }
 
+/// Conditional branches after which a way may be impossible, see [`State::branch`].
+const MANY: u8 = 2;
+
 /// Ages are counted up to here.
 const OLD: u8 = 128;
 
@@ -45,8 +48,8 @@ const OLD: u8 = 128;
 struct Outstanding {
     /// Its index.
     index: u32,
-    /// There was a conditional branch since.
-    branched: bool,
+    /// Conditional branches since it, at most [`MANY`].
+    branches: u8,
     /// Wait states since it, at most [`OLD`].
     age: u8,
     /// Instructions after it that come back in order with it.
@@ -184,15 +187,15 @@ impl State {
     /// The wave passes a conditional branch.
     ///
     /// Ways that take several branches may be impossible: a loop that is unrolled by two is left at two places, and
-    /// each of them goes on at its own. So a finding without a branch between the two instructions is certain; with
-    /// one it is if all ways have it.
+    /// each of them goes on at its own. So a finding with at most one branch between the two instructions is certain;
+    /// with more it is if all ways have it.
     pub fn branch(&mut self) {
         for load in &mut self.outstanding {
-            load.branched = true;
+            load.branches = MANY.min(load.branches + 1);
         }
         // Of two instances of one instruction, the younger one counts.
         self.outstanding.dedup_by(|later, earlier| {
-            let same = later.index == earlier.index;
+            let same = later.key() == earlier.key();
             if same {
                 *earlier = earlier.youngest(later);
             }
@@ -205,7 +208,8 @@ impl State {
         self.outstanding.retain(|load| {
             let earlier = &code[load.index as usize].facts;
             let read = earlier.writes.meets(&facts.reads);
-            let in_order = earlier.event == facts.event && matches!(facts.event, Event::Vector | Event::Local);
+            let in_order =
+                earlier.event == facts.event && matches!(facts.event, Event::Vector | Event::Local);
             let overwritten = !in_order
                 && earlier.writes.meets(&facts.writes)
                 && !is_same_scalar_load(&code[load.index as usize].inst, &unit.inst);
@@ -220,7 +224,7 @@ impl State {
                 register: earlier.writes.first_common(used),
                 certainty: if load.age >= latency(earlier.event, overwritten) {
                     Certainty::Tolerated
-                } else if load.branched {
+                } else if load.branches == MANY {
                     Certainty::SomeWay
                 } else {
                     Certainty::Certain
@@ -307,7 +311,7 @@ impl State {
         }
         let issued = Outstanding {
             index,
-            branched: false,
+            branches: 0,
             age: 0,
             after: 0,
             vm: matches!(facts.event, Event::Vector | Event::Flat),
@@ -376,8 +380,8 @@ fn is_same_scalar_load(first: &Inst, second: &Inst) -> bool {
 
 impl Outstanding {
     /// The order of [`State::outstanding`].
-    fn key(&self) -> (u32, bool) {
-        (self.index, self.branched)
+    fn key(&self) -> (u32, u8) {
+        (self.index, self.branches)
     }
 
     /// Of two instances of one instruction, what must be waited for.

@@ -71,7 +71,8 @@ impl Device {
         Self::with(CodeObject::parse(&std::fs::read(path).unwrap()).unwrap())
     }
 
-    fn with(object: CodeObject) -> Self {
+    /// A device with this object.
+    pub fn with(object: CodeObject) -> Self {
         let memory = Memory::new(7, 1 << 34);
         let base = memory.allocate(object.image().span(), AllocationKind::Image, None).unwrap();
         for segment in object.image().relocated(base) {

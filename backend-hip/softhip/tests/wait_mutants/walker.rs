@@ -21,7 +21,6 @@ pub enum Kind {
 /// An instruction, as its text has it.
 #[derive(Debug)]
 pub struct Line {
-    mnemonic: String,
     /// Registers of the first operand.
     first: Vec<Register>,
     /// Registers of the others.
@@ -95,7 +94,7 @@ impl Line {
             .then(|| (counter(&text, "vmcnt", u32::MAX), counter(&text, "lgkmcnt", u32::MAX)));
         let ends = starts(&["s_endpgm", "s_setpc", "s_swappc", "s_branch"]);
         let target = inst.branch_target().and_then(index_of);
-        Self { mnemonic: mnemonic.to_owned(), first, rest, kind, loads, wait, target, ends }
+        Self { first, rest, kind, loads, wait, target, ends }
     }
 
     fn next(&self, at: usize, len: usize) -> impl Iterator<Item = usize> {
@@ -167,9 +166,4 @@ pub fn is_used_early(
 /// Whether the instruction is a load.
 pub fn is_load(line: &Line) -> bool {
     line.loads
-}
-
-/// The name of the operation.
-pub fn mnemonic(line: &Line) -> &str {
-    &line.mnemonic
 }

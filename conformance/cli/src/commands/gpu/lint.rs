@@ -54,8 +54,10 @@ impl Lint {
         for (object, function) in &functions {
             let linted = lint::lint(object, function);
             instructions += linted.instructions;
-            let (shown, hidden): (Vec<_>, Vec<_>) =
-                linted.found.into_iter().partition(|found| self.strict || found.certainty == Certainty::Certain);
+            let (shown, hidden): (Vec<_>, Vec<_>) = linted
+                .found
+                .into_iter()
+                .partition(|found| self.strict || found.certainty == Certainty::Certain);
             left_out += hidden.len();
             found.extend(shown);
             progress.step();
@@ -74,8 +76,7 @@ impl Lint {
                 "instructions": instructions,
                 "findings": found.iter().map(json_of).collect::<Vec<_>>(),
             });
-            std::fs::write(path, format!("{all:#}\n"))
-                .map_err(|error| super::file::trouble(path, error))?;
+            std::fs::write(path, format!("{all:#}\n")).map_err(|error| super::file::trouble(path, error))?;
         }
         Ok(if found.is_empty() { End::Well } else { End::DoesNotConform })
     }

@@ -1,0 +1,129 @@
+//! Kernels that run with a wait removed: the wave that comes too early must be reported.
+
+use softhip::isa::{self, Inst};
+use softhip::lint;
+use softhip::object::CodeObject;
+use softhip::report::{Early, Problem};
+
+use crate::exec_launch::Device;
+use crate::walker::{self, Line};
+
+/// `s_nop 0`.
+const NOP: u32 = 0xbf80_0000;
+
+/// A kernel of the tests' objects, and how to launch one workgroup of it.
+struct Launch {
+    stem: &'static str,
+    kernel: &'static str,
+    block: u32,
+    run: fn(&Device, &Launch) -> Result<(), Box<softhip::report::Report>>,
+}
+
+fn ramp(count: usize) -> Vec<f32> {
+    (0..count).map(|i| ((i * 37 % 101) as f32 - 50.0) / 50.0).collect()
+}
+
+fn rms_norm(device: &Device, launch: &Launch) -> Result<(), Box<softhip::report::Report>> {
+    let n = 3001;
+    let (x, w, out) = (device.upload(&ramp(n)), device.upload(&ramp(n)), device.buffer(4 * n));
+    let arguments =
+        device.arguments(launch.kernel).pointer(x).pointer(w).pointer(out).u32(n as u32).f32(1e-5);
+    device.run(launch.kernel, [1; 3], [launch.block, 1, 1], &arguments).map(drop)
+}
+
+fn softmax(device: &Device, launch: &Launch) -> Result<(), Box<softhip::report::Report>> {
+    let n = 3001;
+    let (x, out) = (device.upload(&ramp(n)), device.buffer(4 * n));
+    let arguments = device.arguments(launch.kernel).pointer(x).pointer(out).u32(n as u32);
+    device.run(launch.kernel, [1; 3], [launch.block, 1, 1], &arguments).map(drop)
+}
+
+fn matvec(device: &Device, launch: &Launch) -> Result<(), Box<softhip::report::Report>> {
+    let n = 4096;
+    let weights: Vec<u8> = (0..n / 32 * 34).map(|i| (i * 31 % 256) as u8).collect();
+    let (w, x, out) = (device.upload(&weights), device.upload(&ramp(n)), device.buffer(4));
+    let arguments = device.arguments(launch.kernel).pointer(w).pointer(x).pointer(out).u32(n as u32);
+    device.run(launch.kernel, [1; 3], [launch.block, 1, 1], &arguments).map(drop)
+}
+
+fn matmul(device: &Device, launch: &Launch) -> Result<(), Box<softhip::report::Report>> {
+    let (m, k) = (128, 256);
+    let numbers: Vec<u16> = ramp(m * k).into_iter().map(|x| half::f16::from_f32(x).to_bits()).collect();
+    let (a, b, out) = (device.upload(&numbers), device.upload(&numbers), device.buffer(4 * m * m));
+    let arguments =
+        device.arguments(launch.kernel).pointer(a).pointer(b).pointer(out).u32(m as u32).u32(k as u32);
+    device.run(launch.kernel, [1; 3], [launch.block, 1, 1], &arguments).map(drop)
+}
+
+fn attention(device: &Device, launch: &Launch) -> Result<(), Box<softhip::report::Report>> {
+    let (queries, keys) = (16, 509);
+    let (q, k) = (device.upload(&ramp(64 * queries)), device.upload(&ramp(64 * keys)));
+    let (v, out) = (device.upload(&ramp(64 * keys)), device.buffer(4 * 64 * queries));
+    let arguments =
+        device.arguments(launch.kernel).pointer(q).pointer(k).pointer(v).pointer(out).u32(keys as u32);
+    device.run(launch.kernel, [1; 3], [launch.block, 1, 1], &arguments).map(drop)
+}
+
+const LAUNCHES: [Launch; 5] = [
+    Launch { stem: "rms_norm", kernel: "rms_norm_f32", block: 256, run: rms_norm },
+    Launch { stem: "softmax", kernel: "softmax_f32", block: 256, run: softmax },
+    Launch { stem: "q8_matvec", kernel: "q8_matvec_f32", block: 64, run: matvec },
+    Launch { stem: "matmul", kernel: "matmul_f16", block: 256, run: matmul },
+    Launch { stem: "attention", kernel: "attention_f32", block: 256, run: attention },
+];
+
+/// The file with another word at `offset` of a function.
+fn patched(
+    file: &[u8],
+    object: &CodeObject,
+    code: std::ops::Range<u64>,
+    offset: u64,
+    word: u32,
+) -> CodeObject {
+    let bytes: Vec<u8> = object.words(code).unwrap().iter().flat_map(|word| word.to_le_bytes()).collect();
+    let at = file.windows(bytes.len()).position(|window| window == bytes).unwrap() + offset as usize;
+    let mut file = file.to_vec();
+    file[at..at + 4].copy_from_slice(&word.to_le_bytes());
+    CodeObject::parse(&file).unwrap()
+}
+
+#[test]
+fn a_wait_that_is_removed_is_missed_by_the_wave_that_needs_it() {
+    let (mut matter, mut caught) = (0, 0);
+    for launch in LAUNCHES {
+        let path = format!("{}/tests/objects/{}.hsaco", env!("CARGO_MANIFEST_DIR"), launch.stem);
+        let file = std::fs::read(path).unwrap();
+        let object = CodeObject::parse(&file).unwrap();
+        let function =
+            lint::functions(&object).into_iter().find(|function| function.name == launch.kernel).unwrap();
+        let range = function.code.clone();
+        let words = object.words(range.clone()).unwrap();
+        let code: Vec<Inst> = isa::disassemble(&words, range.start).map(Result::unwrap).collect();
+        let index_of = |address: u64| code.binary_search_by_key(&address, |inst| inst.pc).ok();
+        let lines: Vec<Line> = code.iter().map(|inst| Line::new(inst, index_of)).collect();
+        (launch.run)(&Device::with(CodeObject::parse(&file).unwrap()), &launch)
+            .unwrap_or_else(|report| panic!("{}: {report}", launch.kernel));
+        let waits = (0..lines.len()).filter(|&at| lines[at].wait.is_some());
+        for at in waits {
+            let removed = Some((at, (u32::MAX, u32::MAX)));
+            let early = |load| walker::is_used_early(&lines, load, removed, &mut Default::default());
+            if !(0..lines.len()).filter(|&load| walker::is_load(&lines[load])).any(early) {
+                continue;
+            }
+            matter += 1;
+            let mutant = patched(&file, &object, range.clone(), code[at].pc - range.start, NOP);
+            let outcome = (launch.run)(&Device::with(mutant), &launch);
+            let place = format!("{}+{:#x} {}", launch.kernel, code[at].pc - range.start, code[at]);
+            let Err(report) = outcome else {
+                println!("not found: {place}");
+                continue;
+            };
+            let Problem::MissingWait { fault } = &report.problem else { panic!("{place}: {report}") };
+            assert!(matches!(fault.early, Early::Read | Early::Write), "{report}");
+            assert_eq!(fault.first.kernel, launch.kernel);
+            caught += 1;
+        }
+    }
+    println!("execution: {matter} waits matter, {caught} of them found");
+    assert!(matter > 20 && caught * 100 >= matter * 95, "{caught} of {matter}");
+}
