@@ -222,7 +222,7 @@ impl State {
                 second: index,
                 kind: Kind::Unwaited { overwritten: !read, wait: load.covering(earlier.event) },
                 register: earlier.writes.first_common(used),
-                certainty: if load.age >= latency(earlier.event, overwritten) {
+                certainty: if load.age >= latency(earlier.event, !read) {
                     Certainty::Tolerated
                 } else if load.branches == MANY {
                     Certainty::SomeWay
