@@ -10,7 +10,7 @@ use super::file::{Loaded, Source, no_kernel};
 use crate::commands::progress::Progress;
 use crate::commands::{End, Trouble, print, say};
 
-/// Finds missing waits (s_waitcnt) and missing wait states (s_nop) in gfx942 kernels and functions, on all ways through them.
+/// Finds missing waits and missing wait states in gfx942 kernels and functions, on all ways through them.
 /// Nothing is run.
 #[derive(clap::Args)]
 #[command(after_help = "\
