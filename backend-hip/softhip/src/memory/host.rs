@@ -278,9 +278,8 @@ impl LaunchMemory {
     /// are left out.
     pub fn footprint(&self) -> Footprint {
         let mut footprint = Footprint::default();
-        let mut live: Vec<_> = self.space.live().collect();
-        live.sort_unstable_by_key(|allocation| allocation.base);
-        for allocation in live.into_iter().filter(|allocation| allocation.kind() != AllocationKind::Kernarg) {
+        for allocation in self.space.live().filter(|allocation| allocation.kind() != AllocationKind::Kernarg)
+        {
             allocation.shadow.touched(self.order.launch(), |block, read, written| {
                 footprint.add_block(allocation.base + block * BLOCK, read, written);
             });

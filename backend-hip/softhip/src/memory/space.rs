@@ -22,13 +22,15 @@ const SLOTS: usize = index(LAST_SLOT - FIRST_SLOT);
 #[derive(Debug, Clone)]
 pub(super) struct Space {
     slots: Vec<Option<Arc<Allocation>>>,
-    /// Pinned host memory by base address; it lives outside of the slots.
+    /// Pinned host memory by base address, live or freed, no two with a byte in common; it lives outside of the slots.
     pinned: BTreeMap<u64, Arc<Allocation>>,
+    /// What has bytes, of slots and of pinned memory, by base address: few among many that were freed.
+    live: BTreeMap<u64, Arc<Allocation>>,
 }
 
 impl Space {
     pub(super) fn new() -> Self {
-        Self { slots: vec![None; SLOTS], pinned: BTreeMap::new() }
+        Self { slots: vec![None; SLOTS], pinned: BTreeMap::new(), live: BTreeMap::new() }
     }
 
     /// The allocation, live or freed, whose slot `address` is in.
@@ -69,20 +71,29 @@ impl Space {
     }
 
     pub(super) fn insert(&mut self, allocation: Arc<Allocation>) {
+        if allocation.is_freed() {
+            self.live.remove(&allocation.base);
+        } else {
+            self.live.insert(allocation.base, Arc::clone(&allocation));
+        }
         let slot = (allocation.base >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
         if let Some(entry) = self.slots.get_mut(index(slot)) {
             *entry = Some(allocation);
         } else {
-            // The host may have given the bytes of a freed allocation to this one.
+            // The host may have given the bytes of freed allocations to this one. Of those that begin before its end, the last overlap it.
             let end = allocation.base + allocation.size;
-            self.pinned.retain(|&base, old| base >= end || base + old.size <= allocation.base);
+            while let Some((&base, old)) = self.pinned.range(..end).next_back()
+                && base + old.size > allocation.base
+            {
+                self.pinned.remove(&base);
+            }
             self.pinned.insert(allocation.base, allocation);
         }
     }
 
-    /// All allocations that have bytes.
+    /// All allocations that have bytes, by address.
     pub(super) fn live(&self) -> impl Iterator<Item = &Arc<Allocation>> {
-        self.slots.iter().flatten().chain(self.pinned.values()).filter(|allocation| !allocation.is_freed())
+        self.live.values()
     }
 }
 
@@ -146,6 +157,28 @@ pub fn splitmix64(state: &mut u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Pinned memory in `bytes` of the host, which the space only looks up.
+    fn pinned(bytes: std::ops::Range<u64>) -> Arc<Allocation> {
+        let size = bytes.end - bytes.start;
+        Arc::new(Allocation::new(Some(bytes.start), size, AllocationKind::Pinned, None).unwrap())
+    }
+
+    #[test]
+    fn pinned_memory_takes_the_place_of_what_was_freed_there() {
+        let mut space = Space::new();
+        for bytes in [0x100..0x200, 0x200..0x280, 0x280..0x300, 0x300..0x400] {
+            let allocation = pinned(bytes);
+            space.insert(Arc::clone(&allocation));
+            space.insert(Arc::new(allocation.tombstone(None)));
+        }
+        assert_eq!(space.live().count(), 0);
+        space.insert(pinned(0x1f0..0x300));
+        let bases: Vec<u64> = space.pinned.keys().copied().collect();
+        assert_eq!(bases, [0x1f0, 0x300]);
+        assert_eq!(space.live().map(|allocation| allocation.base).collect::<Vec<_>>(), [0x1f0]);
+        assert!(space.resolve(0x2ff, 1).is_some() && space.resolve(0x300, 1).is_none());
+    }
 
     #[test]
     fn a_seed_permutes_every_slot_once() {
