@@ -1,7 +1,12 @@
 //! Seeded data for cases. Nothing here depends on the clock, the machine or the order of evaluation.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use kernels::{DType, Layout, Record, Role, SplitMix64};
 use serde::{Deserialize, Serialize};
+
+use crate::recent::Recent;
 
 /// `n` as an element of an index operand.
 ///
@@ -13,7 +18,7 @@ pub fn index(n: usize) -> u32 {
 }
 
 /// A stream of random numbers.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Random(SplitMix64);
 
 impl Random {
@@ -44,6 +49,11 @@ impl Random {
     }
 }
 
+thread_local! {
+    /// Values that were drawn, by distribution, rows and columns.
+    static RECENT: Remembered<(Data, usize, usize), f32> = const { Remembered::new() };
+}
+
 /// How the elements of a tensor are distributed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -65,8 +75,14 @@ impl Data {
     pub const RANDOM: [Data; 3] = [Data::Gauss, Data::Heavy, Data::Outliers];
 
     /// `rows × columns` values. No row equals another, and no row is symmetric, so that a swap shows.
-    #[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is what is meant")]
     pub fn values(self, random: &mut Random, rows: usize, columns: usize) -> Vec<f32> {
+        RECENT.with(|recent| {
+            recent.or_draw((self, rows, columns), random, |random| self.draw(random, rows, columns))
+        })
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "rounding to f32 is what is meant")]
+    fn draw(self, random: &mut Random, rows: usize, columns: usize) -> Vec<f32> {
         let mut values = Vec::with_capacity(rows * columns);
         for _ in 0..rows {
             for column in 0..columns {
@@ -84,6 +100,39 @@ impl Data {
                     }
                 });
             }
+        }
+        values
+    }
+}
+
+/// Data that were drawn lately. The same case on the next backend draws the same.
+#[derive(Debug)]
+pub(crate) struct Remembered<K, T>(RefCell<Recent<(K, Random), Drawn<T>, 8>>);
+
+/// What was drawn, and the stream afterwards.
+type Drawn<T> = (Rc<[T]>, Random);
+
+impl<K: PartialEq, T: Copy> Remembered<K, T> {
+    /// Values up to which data are remembered.
+    const LONGEST: usize = 1 << 20;
+
+    /// Nothing yet.
+    pub const fn new() -> Self {
+        Remembered(RefCell::new(Recent::new()))
+    }
+
+    /// What `draw` draws from `random` for `what`.
+    pub fn or_draw(&self, what: K, random: &mut Random, draw: impl FnOnce(&mut Random) -> Vec<T>) -> Vec<T> {
+        let known = self.0.borrow_mut().find(|(asked, before)| *asked == what && before == random);
+        if let Some((values, after)) = known {
+            *random = after;
+            return values.to_vec();
+        }
+        let before = random.clone();
+        let values = draw(random);
+        if values.len() <= Self::LONGEST {
+            let drawn = (Rc::from(values.as_slice()), random.clone());
+            self.0.borrow_mut().add((what, before), drawn);
         }
         values
     }

@@ -25,6 +25,7 @@ pub mod ops;
 pub mod oracle;
 pub mod outcome;
 pub mod random;
+mod recent;
 pub mod registry;
 pub mod regressions;
 pub mod shrink;

@@ -4,12 +4,12 @@
 //! comparison. The last few results are remembered for that, per thread.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 use backend_cpu::reference::{ExactResult, Reference};
 use kernels::{Backend, Expected, Numerics, Record};
 
+use crate::recent::Recent;
 use crate::target::RunError;
 
 /// Ops that are remembered.
@@ -19,20 +19,23 @@ const OPS: usize = 4;
 const BYTES: usize = 16 << 20;
 
 thread_local! {
-    static RECENT: RefCell<VecDeque<(Record, Rc<ExactResult>)>> = const { RefCell::new(VecDeque::new()) };
+    static RECENT: RefCell<Recent<Record, Rc<ExactResult>, OPS>> = const { RefCell::new(Recent::new()) };
 }
 
 /// What is right for each output of `record`, for a backend that computes as `numerics` says.
 pub fn answers(record: &Record, numerics: &Numerics) -> Result<Vec<Expected>, RunError> {
-    let known = RECENT.with_borrow(|recent| {
-        let same = recent.iter().find(|(asked, _)| asked == record);
-        same.map(|(_, result)| Rc::clone(result))
-    });
-    let result = match known {
-        Some(result) => result,
-        None => Rc::new(compute(record)?),
+    let small = record.operands().iter().map(|o| o.bytes.len()).sum::<usize>() <= BYTES;
+    if !small {
+        return Ok(compute(record)?.expected(numerics));
+    }
+    let known = RECENT.with_borrow_mut(|recent| recent.find(|asked| asked == record));
+    let result = if let Some(result) = known {
+        result
+    } else {
+        let result = Rc::new(compute(record)?);
+        RECENT.with_borrow_mut(|recent| recent.add(record.clone(), Rc::clone(&result)));
+        result
     };
-    remember(record, &result);
     Ok(result.expected(numerics))
 }
 
@@ -42,17 +45,6 @@ fn compute(record: &Record) -> Result<ExactResult, RunError> {
     let mut buffers = record.upload(&reference, &stream)?;
     let op = record.bind(&mut buffers)?.validate()?;
     Ok(ExactResult::of(&op))
-}
-
-fn remember(record: &Record, result: &Rc<ExactResult>) {
-    if record.operands().iter().map(|o| o.bytes.len()).sum::<usize>() > BYTES {
-        return;
-    }
-    RECENT.with_borrow_mut(|recent| {
-        recent.retain(|(asked, _)| asked != record);
-        recent.push_front((record.clone(), Rc::clone(result)));
-        recent.truncate(OPS);
-    });
 }
 
 #[cfg(test)]
@@ -86,6 +78,6 @@ mod tests {
             }
         }
         assert!(add(1.0).operands().iter().any(|o| o.role == Role::Output));
-        assert_eq!(RECENT.with_borrow(VecDeque::len), OPS);
+        assert_eq!(RECENT.with_borrow(Recent::len), OPS);
     }
 }

@@ -4,6 +4,7 @@
 //! nothing written between or around the elements, the same bits again from other poison and in a second run.
 //! [`Trial::conform`] adds the comparison with the oracle.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use kernels::decor::Poison;
@@ -175,13 +176,16 @@ impl<'t> Trial<'t> {
     /// Inputs as before; of the outputs' buffers, everything that belongs to no element as before.
     fn untouched(&mut self, record: &Record, after: &[Vec<u8>]) {
         for (operand, after) in record.operands().iter().zip(after) {
-            let (finder, kept) = match operand.role {
-                Role::Output => (Finder::Padding, outside(operand)),
-                Role::Input | Role::Indices => (Finder::Inputs, vec![true; operand.bytes.len()]),
+            let (finder, before) = match operand.role {
+                Role::Output => (Finder::Padding, Cow::Owned(around(operand, after))),
+                Role::Input | Role::Indices => (Finder::Inputs, Cow::Borrowed(&operand.bytes)),
             };
-            let changed = |at: &usize| kept[*at] && operand.bytes[*at] != after[*at];
-            if let Some(at) = (0..operand.bytes.len()).find(changed) {
-                let (was, is) = (operand.bytes[at], after[at]);
+            if *before == *after {
+                continue;
+            }
+            let changed = |at: &usize| before.get(*at) != after.get(*at);
+            if let Some(at) = (0..before.len()).find(changed) {
+                let (was, is) = (before[at], after[at]);
                 let what =
                     format!("byte {at} of the buffer of '{}' was {was:#04x}, is {is:#04x}", operand.name);
                 self.fail(finder, what);
@@ -208,8 +212,9 @@ impl<'t> Trial<'t> {
 
     /// As [`Trial::conform`], and records a failure where an output of zeros would have passed as well.
     pub fn conform_visibly(&mut self, record: &Record) -> Result<Outputs, Stop> {
-        let outputs = self.conform(record)?;
+        let outputs = self.outputs(record)?;
         let expected = self.expected(record)?;
+        self.compare(&outputs, &expected, Finder::Oracle);
         self.not_vacuous(&outputs, &expected);
         Ok(outputs)
     }
@@ -306,11 +311,11 @@ fn outputs(record: &Record, buffers: &[Vec<u8>]) -> Outputs {
         .collect()
 }
 
-/// Marks the bytes of a buffer that belong to no element.
-fn outside(operand: &RecordOperand) -> Vec<bool> {
-    let mut kept = vec![true; operand.bytes.len()];
+/// The buffer of an output with the elements of `after` in what was around them.
+fn around(operand: &RecordOperand, after: &[u8]) -> Vec<u8> {
+    let mut bytes = operand.bytes.clone();
     for row in operand.layout.rows() {
-        kept[row].fill(false);
+        bytes[row.clone()].copy_from_slice(&after[row]);
     }
-    kept
+    bytes
 }

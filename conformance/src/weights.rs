@@ -6,7 +6,7 @@
 use half::f16;
 use kernels::{DType, quant};
 
-use crate::data::{Data, Random};
+use crate::data::{Data, Random, Remembered};
 
 /// What the decoded weights look like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,16 +35,26 @@ fn scales(dtype: DType) -> (usize, Option<usize>) {
 /// When `columns` is no multiple of the format's block: a mistake in the suite.
 pub fn weights(dtype: DType, style: Style, random: &mut Random, rows: usize, columns: usize) -> Vec<u8> {
     let len = dtype.bytes_of(rows * columns).expect("rows of whole blocks");
-    let mut bytes = vec![0; len];
     if dtype.is_quantised() {
-        for block in bytes.chunks_exact_mut(dtype.block_bytes()) {
-            fill(dtype, style, random, block);
+        thread_local! {
+            static RECENT: Remembered<(DType, Style, usize), u8> = const { Remembered::new() };
         }
-        return bytes;
+        return RECENT.with(|recent| {
+            recent.or_draw((dtype, style, len), random, |random| blocks(dtype, style, random, len))
+        });
     }
+    let mut bytes = vec![0; len];
     let data = if style == Style::Model { Data::Gauss } else { Data::Integers };
     let values = data.values(random, rows, columns);
     quant::encode_row(dtype, &values, &mut bytes).expect("plain formats have encoders");
+    bytes
+}
+
+fn blocks(dtype: DType, style: Style, random: &mut Random, len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    for block in bytes.chunks_exact_mut(dtype.block_bytes()) {
+        fill(dtype, style, random, block);
+    }
     bytes
 }
 

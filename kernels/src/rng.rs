@@ -8,7 +8,7 @@
 /// let mut random = kernels::SplitMix64::new(0);
 /// assert_eq!(random.next_u64(), 0xe220_a839_7b1d_cdaf);
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SplitMix64 {
     state: u64,
 }

@@ -36,13 +36,35 @@ impl Poison {
 
     /// `len` bytes of the pattern.
     pub fn bytes(self, len: usize) -> Vec<u8> {
-        (0..len).map(|at| self.byte(at)).collect()
+        let period: [u8; 64] = std::array::from_fn(|at| self.byte(at));
+        let mut bytes = period.repeat(len.div_ceil(period.len()));
+        bytes.truncate(len);
+        bytes
     }
 }
 
 /// The canaries' pattern: differs between neighbours, so that a shifted copy shows as well.
-fn canary(at: usize) -> u8 {
-    low_byte(at * 37 % 251) ^ 0xa5
+const fn canary(at: usize) -> u8 {
+    low_byte(at * 37 % CANARIES) ^ 0xa5
+}
+
+/// Bytes after which the canaries' pattern begins again.
+const CANARIES: usize = 251;
+
+/// The canaries of a zone that begins at `start`.
+fn canaries(start: usize) -> &'static [u8] {
+    const PATTERN: [u8; CANARIES + ZONE] = {
+        let mut pattern = [0; CANARIES + ZONE];
+        let mut at = 0;
+        while at < pattern.len() {
+            pattern[at] = canary(at);
+            at += 1;
+        }
+        pattern
+    };
+    static CANARY_BYTES: [u8; CANARIES + ZONE] = PATTERN;
+    let start = start % CANARIES;
+    &CANARY_BYTES[start..start + ZONE]
 }
 
 /// The lowest byte of `n`.
@@ -106,8 +128,12 @@ impl<D: Backend> Guarded<D> {
             let start = zone.start;
             let found =
                 self.inner.read_bytes(stream, &buffer.inner, zone, &Site::outside("guard zone"))?.wait()?;
-            let damaged = |(at, byte): &(usize, &u8)| **byte != canary(start + at);
-            let Some((first, _)) = found.iter().enumerate().find(damaged) else { continue };
+            let whole = canaries(start);
+            if found == whole {
+                continue;
+            }
+            let damaged = |at: &usize| found.get(*at) != whole.get(*at);
+            let Some(first) = (0..ZONE).find(damaged) else { continue };
             return Err(DeviceError::Overrun(Box::new(Overrun {
                 op,
                 operand,
@@ -118,7 +144,7 @@ impl<D: Backend> Guarded<D> {
                     Side::Before => ZONE - first,
                     Side::After => first,
                 },
-                count: found.iter().enumerate().filter(damaged).count(),
+                count: (0..ZONE).filter(damaged).count(),
             })));
         }
         Ok(())
@@ -160,11 +186,10 @@ impl<D: Backend> Decorator for Guarded<D> {
         let too_large = || DeviceError::OutOfMemory { label: label.into(), requested: bytes, available: 0 };
         let total = bytes.checked_add(2 * ZONE).ok_or_else(too_large)?;
         let mut buffer = GuardedBuffer { inner: self.inner.alloc(total, label)?, len: bytes };
-        for (_, zone) in buffer.zones() {
-            let pattern: Vec<u8> = zone.clone().map(canary).collect();
-            self.inner.write(&self.stream, &mut buffer.inner, zone.start, &pattern)?;
-        }
-        self.inner.write(&self.stream, &mut buffer.inner, ZONE, &self.poison.get().bytes(bytes))?;
+        let [(_, before), (_, after)] = buffer.zones();
+        let poison = self.poison.get().bytes(bytes);
+        let content = [canaries(before.start), &poison, canaries(after.start)].concat();
+        self.inner.write(&self.stream, &mut buffer.inner, 0, &content)?;
         self.inner.synchronize(&self.stream)?;
         Ok(buffer)
     }
