@@ -117,9 +117,14 @@ pub fn names() -> String {
 
 /// The name of a backend that is most like `name`.
 fn nearest(name: &str) -> String {
+    let prefixed = |prefix: &str, near: Option<&str>| format!("{prefix}{}", near.unwrap_or_default());
     if let Some(mutant) = name.strip_prefix(device::PREFIX) {
         let near = spelling::nearest(mutant, device::mutants().iter().map(|m| m.name.as_str()));
-        return format!("{}{}", device::PREFIX, near.unwrap_or_default());
+        return prefixed(device::PREFIX, near);
+    }
+    if let Some(plan) = name.strip_prefix(MUTANT) {
+        let mutant = plan.split('@').next().unwrap_or_default();
+        return prefixed(MUTANT, spelling::nearest(mutant, catalogue::mutants().iter().map(|m| m.name)));
     }
     let known = KNOWN.iter().map(|k| k.name).chain(["soft-deferred", "soft-random"]);
     spelling::nearest(name, known).unwrap_or_default().into()
@@ -173,7 +178,10 @@ impl Registry for Settings {
 /// Does `job` on the backend called `name`.
 pub fn on_backend<J: Job>(name: &str, settings: &Settings, job: J) -> Result<J::Answer, OpenError> {
     if let Some(plan) = name.strip_prefix(MUTANT) {
-        let plan: Plan = plan.parse()?;
+        let plan: Plan = plan.parse().map_err(|error| match error {
+            PlanError::Unknown(_) => OpenError::Unknown { name: name.into() },
+            error => error.into(),
+        })?;
         return on_mutant(name, plan.watched_by(&settings.probe), job);
     }
     match name {
@@ -336,6 +344,22 @@ fn unfenced(name: &str, guard: Guard) -> OpenError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_misspelt_backend_is_told_the_nearest_name() {
+        let (mutant, soft) = (catalogue::mutants()[0].name, &device::mutants()[0].name);
+        for (asked, meant) in [
+            ("sfot".to_owned(), "soft".to_owned()),
+            (format!("mutant:{mutant}x"), format!("mutant:{mutant}")),
+            (format!("mutant:{mutant}x@layer=1"), format!("mutant:{mutant}")),
+            (format!("soft:{soft}x"), format!("soft:{soft}")),
+        ] {
+            let Err(error) = open(&asked, Guard::Off) else { panic!("{asked} was opened") };
+            assert!(matches!(error, OpenError::Unknown { .. }));
+            let said = error.to_string();
+            assert!(said.contains(&format!("did you mean {meant}? There are ref, cpu,")), "{said}");
+        }
+    }
 
     #[test]
     fn only_cpu_backends_are_fenced() {

@@ -387,7 +387,7 @@ fn mistakes_are_refused_by_name() {
         stderr(&output)
     };
     let diff = |right: &str| refused(&["diff", "-m", &model, "-p", "x", "--right", right]);
-    assert!(diff("mutant:no-such").contains("unknown mutant 'no-such'"));
+    assert!(diff("mutant:no-such").contains("unknown backend 'mutant:no-such'"));
     assert!(diff("mutant:rope-position-plus-one@layer=x").contains("'layer=x': want"));
     assert!(diff("mutant:kv-write-at-the-end").contains("cannot be planted in a model"));
     assert!(diff("nobody").contains("unknown backend 'nobody'"));
