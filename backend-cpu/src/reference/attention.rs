@@ -144,7 +144,11 @@ fn attend(
             capped: softcap.is_some(),
             values,
             dots: Means { plain: mean_dot, with_values: mean(sums.dots[d]), max: max_dot },
-            arguments: Means { plain: mean_argument, with_values: mean(sums.arguments[d]), max: max_argument },
+            arguments: Means {
+                plain: mean_argument,
+                with_values: mean(sums.arguments[d]),
+                max: max_argument,
+            },
             reach: sums.reach[d],
             underflows,
             peak: peak.max(values * weights.sum),
