@@ -9,7 +9,7 @@ use super::group::Order;
 use super::launch::{LaunchMemory, Numbers};
 use super::ranges::Footprint;
 use super::site::Site;
-use super::space::{SLOT_BYTES, Slots, Space};
+use super::space::{Slots, Space};
 use super::{Checks, WideLocks, refusal};
 use crate::host::size;
 
@@ -22,7 +22,7 @@ pub enum MemoryError {
     /// An allocation of no bytes.
     #[error("an allocation of 0 bytes")]
     Empty,
-    /// The device or the host is out of memory, or the request exceeds 4 GiB.
+    /// The device or the host is out of memory, or no part of the address space is long enough.
     #[error("out of memory: {requested} bytes requested, {free} of {total} free")]
     OutOfMemory {
         /// Bytes requested.
@@ -114,13 +114,13 @@ impl Memory {
         let free = self.total.saturating_sub(state.used);
         let refuse = || MemoryError::OutOfMemory { requested: size, free, total: self.total };
         let pinned = kind == AllocationKind::Pinned;
-        if size > SLOT_BYTES || (!pinned && size > free) {
+        if size > if pinned { self.total } else { free } {
             return Err(refuse());
         }
-        let slot = if pinned { None } else { Some(state.slots.take(kind).ok_or_else(refuse)?) };
+        let slot = if pinned { None } else { Some(state.slots.take(kind, size).ok_or_else(refuse)?) };
         let Some(allocation) = Allocation::new(slot, size, kind, site) else {
             if let Some(base) = slot {
-                state.slots.quarantine(kind, base);
+                state.slots.quarantine(kind, base, size);
             }
             return Err(refuse());
         };
@@ -146,7 +146,7 @@ impl Memory {
         Arc::make_mut(&mut state.space).insert(Arc::new(allocation.tombstone(site)));
         if allocation.kind() != AllocationKind::Pinned {
             state.used -= allocation.size;
-            state.slots.quarantine(allocation.kind(), address);
+            state.slots.quarantine(allocation.kind(), address, allocation.size);
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The device's address space: which allocation an address belongs to.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 
 use super::allocation::Allocation;
@@ -9,8 +9,8 @@ use super::fault::AllocationKind;
 
 /// Bits of an address below its slot number: a slot is 4 GiB.
 const SLOT_BITS: u32 = 32;
-/// Bytes in a slot, and the largest allocation.
-pub(super) const SLOT_BYTES: u64 = 1 << SLOT_BITS;
+/// Bytes in a slot. A larger allocation has several, one after the other.
+const SLOT_BYTES: u64 = 1 << SLOT_BITS;
 /// Device addresses begin here (16 TiB), above where hosts place programs and small heaps, ...
 const FIRST_SLOT: u64 = 0x1000;
 /// ... and end here (64 TiB), below where 64-bit hosts place heaps and stacks. So an address tells
@@ -44,7 +44,7 @@ impl Space {
     #[inline]
     pub(super) fn resolve(&self, address: u64, len: u64) -> Option<(&Arc<Allocation>, u64)> {
         if let Some(allocation) = self.slot_of(address) {
-            let offset = address & (SLOT_BYTES - 1);
+            let offset = address - allocation.base;
             return fits(offset, len, allocation.limit).then_some((allocation, offset));
         }
         let (base, allocation) = self.pinned.range(..=address).next_back()?;
@@ -77,8 +77,9 @@ impl Space {
             self.live.insert(allocation.base, Arc::clone(&allocation));
         }
         let slot = (allocation.base >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
-        if let Some(entry) = self.slots.get_mut(index(slot)) {
-            *entry = Some(allocation);
+        let slots = index(slot)..index(slot.saturating_add(allocation.size.div_ceil(SLOT_BYTES)));
+        if let Some(entries) = self.slots.get_mut(slots) {
+            entries.fill(Some(allocation));
         } else {
             // The host may have given the bytes of freed allocations to this one. Of those that begin before its end, the last overlap it.
             let end = allocation.base + allocation.size;
@@ -134,15 +135,30 @@ impl Slots {
         if kind == AllocationKind::Kernarg { &mut self.arguments } else { &mut self.free }
     }
 
-    /// The base address of a slot, or `None` when every slot holds a live allocation.
-    pub(super) fn take(&mut self, kind: AllocationKind) -> Option<u64> {
-        self.queue(kind).pop_front().map(|slot| slot << SLOT_BITS)
+    /// The base address of slots for `size` bytes, or `None` when there are not enough of them one after the other.
+    pub(super) fn take(&mut self, kind: AllocationKind, size: u64) -> Option<u64> {
+        let queue = self.queue(kind);
+        if size <= SLOT_BYTES {
+            return queue.pop_front().map(|slot| slot << SLOT_BITS);
+        }
+        let free: HashSet<u64> = queue.iter().copied().collect();
+        let first =
+            queue.iter().copied().find(|&first| taken(first, size).all(|slot| free.contains(&slot)))?;
+        let taken: HashSet<u64> = taken(first, size).collect();
+        queue.retain(|slot| !taken.contains(slot));
+        Some(first << SLOT_BITS)
     }
 
-    /// Quarantines the slot at `base`: it is used again only after all slots that are free now.
-    pub(super) fn quarantine(&mut self, kind: AllocationKind, base: u64) {
-        self.queue(kind).push_back(base >> SLOT_BITS);
+    /// Quarantines the slots of an allocation: they are used again only after all slots that are free now.
+    pub(super) fn quarantine(&mut self, kind: AllocationKind, base: u64, size: u64) {
+        self.queue(kind).extend(taken(base >> SLOT_BITS, size));
     }
+}
+
+/// The slots that an allocation which begins in slot `first` keeps from others: those of its bytes, and one after them.
+/// Only every second slot is ever given away.
+fn taken(first: u64, size: u64) -> impl Iterator<Item = u64> {
+    (first..=first + size.div_ceil(SLOT_BYTES)).step_by(2)
 }
 
 /// The next number of `SplitMix64`, the generator of Steele, Lea and Flood. Any seed is a good seed.
@@ -184,23 +200,41 @@ mod tests {
     fn a_seed_permutes_every_slot_once() {
         let order = |seed| {
             let mut slots = Slots::new(seed);
-            std::iter::from_fn(|| slots.take(AllocationKind::Device)).collect::<Vec<_>>()
+            std::iter::from_fn(|| slots.take(AllocationKind::Device, 1)).collect::<Vec<_>>()
         };
         let a = order(1);
         assert_eq!(a, order(1));
         assert_ne!(a, order(2));
         assert!(a.iter().all(|base| base % SLOT_BYTES == 0));
-        let distinct: std::collections::HashSet<u64> = a.iter().copied().collect();
+        let distinct: HashSet<u64> = a.iter().copied().collect();
         assert_eq!(distinct.len(), SLOTS / 2 - ARGUMENT_SLOTS);
     }
 
     #[test]
     fn a_freed_slot_comes_after_all_fresh_ones() {
         let mut slots = Slots::new(3);
-        let first = slots.take(AllocationKind::Device).unwrap();
-        slots.quarantine(AllocationKind::Device, first);
-        let rest: Vec<u64> = std::iter::from_fn(|| slots.take(AllocationKind::Device)).collect();
+        let first = slots.take(AllocationKind::Device, 1).unwrap();
+        slots.quarantine(AllocationKind::Device, first, 1);
+        let rest: Vec<u64> = std::iter::from_fn(|| slots.take(AllocationKind::Device, 1)).collect();
         assert_eq!(rest.last(), Some(&first));
         assert_eq!(rest.iter().filter(|&&base| base == first).count(), 1);
+    }
+
+    #[test]
+    fn large_allocations_have_neighbouring_slots_and_a_gap() {
+        let device = AllocationKind::Device;
+        for gigabytes in [4, 5, 8, 9, 16, 40] {
+            let size = gigabytes << 30;
+            let mut slots = Slots::new(gigabytes);
+            let bases: Vec<u64> = std::iter::from_fn(|| slots.take(device, size)).collect();
+            let mut sorted = bases.clone();
+            sorted.sort_unstable();
+            assert!(sorted.windows(2).all(|pair| pair[0] + size < pair[1]), "{gigabytes}");
+            assert!(sorted.last().is_some_and(|last| last + size <= LAST_SLOT << SLOT_BITS));
+            let rest = std::iter::from_fn(|| slots.take(device, 1)).count();
+            bases.iter().for_each(|&base| slots.quarantine(device, base, size));
+            let all = std::iter::from_fn(|| slots.take(device, 1)).count();
+            assert_eq!(rest + all, SLOTS / 2 - ARGUMENT_SLOTS);
+        }
     }
 }
