@@ -77,6 +77,16 @@ pub enum Hidden {
     GridDims,
     /// Bytes of LDS beyond what the kernel declares.
     DynamicLdsSize,
+    /// Address of the buffer through which kernels ask the host for services, as `printf` does.
+    HostcallBuffer,
+    /// Address of what the workgroups of a cooperative launch meet by.
+    MultigridSyncArg,
+    /// Address of the queue.
+    QueuePtr,
+    /// High half of the flat addresses of private memory.
+    PrivateBase,
+    /// High half of the flat addresses of LDS.
+    SharedBase,
     /// Something else, by its name without the prefix.
     Other(String),
 }
@@ -103,6 +113,11 @@ impl Hidden {
             "group_size_z" => Self::GroupSize(Axis::Z),
             "grid_dims" => Self::GridDims,
             "dynamic_lds_size" => Self::DynamicLdsSize,
+            "hostcall_buffer" => Self::HostcallBuffer,
+            "multigrid_sync_arg" => Self::MultigridSyncArg,
+            "queue_ptr" => Self::QueuePtr,
+            "private_base" => Self::PrivateBase,
+            "shared_base" => Self::SharedBase,
             other => Self::Other(other.to_owned()),
         }
     }
@@ -115,6 +130,11 @@ impl Display for Hidden {
             Self::GroupSize(axis) => write!(f, "group_size_{axis}"),
             Self::GridDims => f.write_str("grid_dims"),
             Self::DynamicLdsSize => f.write_str("dynamic_lds_size"),
+            Self::HostcallBuffer => f.write_str("hostcall_buffer"),
+            Self::MultigridSyncArg => f.write_str("multigrid_sync_arg"),
+            Self::QueuePtr => f.write_str("queue_ptr"),
+            Self::PrivateBase => f.write_str("private_base"),
+            Self::SharedBase => f.write_str("shared_base"),
             Self::Other(name) => f.write_str(name),
         }
     }
@@ -148,6 +168,11 @@ mod tests {
             "hidden_group_size_z",
             "hidden_grid_dims",
             "hidden_dynamic_lds_size",
+            "hidden_hostcall_buffer",
+            "hidden_multigrid_sync_arg",
+            "hidden_queue_ptr",
+            "hidden_private_base",
+            "hidden_shared_base",
             "hidden_global_offset_x",
             "sampler",
         ] {

@@ -60,6 +60,8 @@ impl Code {
     pub const ASSERT: Self = Self(710);
     /// `hipErrorLaunchFailure`: unspecified launch failure.
     pub const LAUNCH_FAILURE: Self = Self(719);
+    /// `hipErrorCooperativeLaunchTooLarge`: too many blocks in cooperative launch.
+    pub const COOPERATIVE_LAUNCH_TOO_LARGE: Self = Self(720);
     /// `hipErrorNotSupported`: operation not supported.
     pub const NOT_SUPPORTED: Self = Self(801);
     /// `hipErrorUnknown`: unknown error.

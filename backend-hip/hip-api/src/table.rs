@@ -152,6 +152,19 @@ pub struct HipApi {
         *mut *mut c_void,
         *mut *mut c_void,
     ) -> i32,
+    /// `hipModuleLaunchCooperativeKernel`.
+    pub module_launch_cooperative_kernel: unsafe extern "C" fn(
+        *mut c_void,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        c_uint,
+        *mut c_void,
+        *mut *mut c_void,
+    ) -> i32,
     /// Names the place in host code for reports; no function of HIP.
     pub set_call_site: unsafe extern "C" fn(*const c_char, u32),
 }

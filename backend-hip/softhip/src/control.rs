@@ -104,6 +104,11 @@ impl SoftDevice {
         self.state().notes.clone()
     }
 
+    /// Takes out what kernels printed since the last call. Of a launch that failed, the report tells it.
+    pub fn take_printed(&self) -> Vec<u8> {
+        self.state().sched.take_printed()
+    }
+
     /// What made the device unusable, if anything did. All calls fail with its code from then on.
     pub fn fault(&self) -> Option<Code> {
         self.state().fault

@@ -19,12 +19,12 @@
 //!
 //! Transcendentals follow libm; the hardware is within about 1 ULP of it, so compare by bound across the two.
 //! Memory is sequentially consistent: missing fences and cache-coherence bugs stay invisible. There is no timing.
-//! An allocation has at most 4 GiB.
 
 pub mod api;
 pub mod control;
 pub mod exec;
 mod host;
+mod hostcall;
 pub mod isa;
 pub mod lint;
 pub mod memory;

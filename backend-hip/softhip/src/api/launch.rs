@@ -105,6 +105,43 @@ pub unsafe extern "C" fn hip_module_launch_kernel(
             grid: [grid_x, grid_y, grid_z],
             block: [block_x, block_y, block_z],
             dynamic_lds: shared_bytes,
+            cooperative: false,
+        };
+        device.launch(function, shape, &given, handle::stream(stream)?, call)
+    })
+}
+
+/// `hipModuleLaunchCooperativeKernel`: all workgroups are there at the same time, and can wait for each other.
+///
+/// # Safety
+///
+/// `params` is null or has one entry per explicit argument, each null or valid for reads of its size.
+pub unsafe extern "C" fn hip_module_launch_cooperative_kernel(
+    function: *mut c_void,
+    grid_x: c_uint,
+    grid_y: c_uint,
+    grid_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared_bytes: c_uint,
+    stream: *mut c_void,
+    params: *mut *mut c_void,
+) -> i32 {
+    enter("hipModuleLaunchCooperativeKernel", |device, call| {
+        let function = handle::function(function)?;
+        let kernel = device.kernel(function)?;
+        let given = if params.is_null() {
+            Given::Each(Vec::new())
+        } else {
+            // SAFETY: as this function's.
+            unsafe { each(kernel.kernel(), params) }
+        };
+        let shape = Shape {
+            grid: [grid_x, grid_y, grid_z],
+            block: [block_x, block_y, block_z],
+            dynamic_lds: shared_bytes,
+            cooperative: true,
         };
         device.launch(function, shape, &given, handle::stream(stream)?, call)
     })

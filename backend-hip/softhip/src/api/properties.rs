@@ -6,14 +6,14 @@ use hip_api::{DeviceAttribute, DeviceProperties};
 
 use crate::control::SoftDevice;
 use crate::host;
-use crate::sched::LDS_LIMIT;
+use crate::sched::{COMPUTE_UNITS, LDS_LIMIT};
 
 const NAME: &str = "softhip gfx942 (software)";
 const ARCH_NAME: &str = "gfx942:sramecc+:xnack-";
 const WARP: c_int = 64;
 const THREADS_PER_BLOCK: c_int = 1024;
 const THREADS_PER_CU: c_int = 2048;
-const CUS: c_int = 304;
+const CUS: c_int = COMPUTE_UNITS.cast_signed();
 const REGISTERS_PER_BLOCK: c_int = 65536;
 const CLOCK_KHZ: c_int = 2_100_000;
 const MEMORY_CLOCK_KHZ: c_int = 1_300_000;
@@ -66,7 +66,7 @@ pub(super) fn of(device: &SoftDevice) -> DeviceProperties {
         gcn_arch: 942,
         gcn_arch_name: text(ARCH_NAME),
         integrated: 0,
-        cooperative_launch: 0,
+        cooperative_launch: 1,
         cooperative_multi_device_launch: 0,
         max_texture_1d_linear: 0,
         max_texture_1d: 0,

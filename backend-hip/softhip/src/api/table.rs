@@ -66,6 +66,7 @@ pub const fn table() -> HipApi {
         func_get_attribute: module::hip_func_get_attribute,
         func_get_attributes: module::hip_func_get_attributes,
         module_launch_kernel: launch::hip_module_launch_kernel,
+        module_launch_cooperative_kernel: launch::hip_module_launch_cooperative_kernel,
         set_call_site: error::softhip_set_call_site,
     }
 }

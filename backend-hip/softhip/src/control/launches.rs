@@ -39,6 +39,9 @@ impl SoftDevice {
             kernarg,
             kernarg_address: 0,
             packet_address: 0,
+            queue_address: 0,
+            hostcall_address: 0,
+            cooperative: shape.cooperative,
             site: call.site.clone(),
         };
         self.enqueue(stream, call, Work::Launch(Box::new(dispatch))).map_err(|code| match code {
@@ -55,6 +58,7 @@ fn refusal_code(problem: &LaunchProblem) -> Code {
         | LaunchProblem::GridTooLarge { .. }
         | LaunchProblem::BlockTooLarge { .. }
         | LaunchProblem::BlockShape { .. } => Code::INVALID_CONFIGURATION,
+        LaunchProblem::TooManyGroups { .. } => Code::COOPERATIVE_LAUNCH_TOO_LARGE,
         _ => Code::INVALID_VALUE,
     }
 }

@@ -95,13 +95,13 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
         Op::s_nop
         | Op::s_waitcnt
-        | Op::s_sleep
         | Op::s_setprio
         | Op::s_wakeup
         | Op::s_icache_inv
         | Op::s_incperflevel
         | Op::s_decperflevel
         | Op::s_ttracedata => |_, _| Step::Next,
+        Op::s_sleep => |_, _| Step::Yield,
         Op::s_endpgm | Op::s_endpgm_saved => |_, _| Step::End,
         Op::s_barrier => |_, _| Step::Barrier,
         Op::s_branch => branch,

@@ -1,5 +1,7 @@
 //! Running the waves of one workgroup.
 
+use std::sync::{Mutex, PoisonError};
+
 use super::access::lds::{Lds, LdsNote};
 use super::access::scratch::Scratch;
 use super::core::counters::Tally;
@@ -16,6 +18,7 @@ use super::resolve::is_vector;
 use super::spare::{Spare, Spares};
 use super::start::Start;
 use super::unwaited;
+use crate::hostcall::Host;
 use crate::isa::{Format, Inst};
 use crate::memory::{FaultKind, Group, LaunchMemory, RaceNote, Within};
 use crate::report::{LdsProblem, Problem, Segment};
@@ -24,6 +27,23 @@ use crate::waits;
 /// Instructions a wave runs before the next one gets its turn, so that a wave which waits for another one in a
 /// loop does not wait for ever.
 const TURN: u64 = 1 << 20;
+/// As [`TURN`], where waves of different workgroups wait for each other: that is what they are there for.
+const TOGETHER: u64 = 1 << 12;
+
+/// How far waves run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pace {
+    /// Instructions that a wave may execute.
+    budget: u64,
+    /// Those of a turn.
+    turn: u64,
+}
+
+impl Pace {
+    pub(super) fn new(budget: u64, cooperative: bool) -> Self {
+        Self { budget, turn: if cooperative { TOGETHER } else { TURN } }
+    }
+}
 
 /// What one host thread needs to run workgroups, one after the other.
 #[derive(Debug)]
@@ -34,7 +54,8 @@ pub(super) struct Worker<'a> {
     waves: Vec<Wave>,
     lds: Box<Lds>,
     sizes: Sizes,
-    budget: u64,
+    pace: Pace,
+    host: Option<&'a Mutex<Host>>,
     pub(super) tally: Tally,
     notes: Notes,
     /// Memory for [`Group::watch_waves`].
@@ -90,7 +111,7 @@ impl<'a> Worker<'a> {
         start: &'a Start,
         sizes: Sizes,
         spares: &Spares,
-        budget: u64,
+        (pace, host): (Pace, Option<&'a Mutex<Host>>),
     ) -> Self {
         let checks = memory.checks();
         let wave = |id| Wave {
@@ -118,7 +139,7 @@ impl<'a> Worker<'a> {
         waves.truncate(start.waves() as usize);
         waves.extend((have..start.waves()).map(wave));
         let (tally, notes, within) = Default::default();
-        Self { program, memory, start, waves, lds, sizes, budget, tally, notes, within }
+        Self { program, memory, start, waves, lds, sizes, pace, host, tally, notes, within }
     }
 
     /// Leaves the state of waves to the next launch, and answers what was counted and noted.
@@ -130,6 +151,13 @@ impl<'a> Worker<'a> {
 
     /// Runs the workgroup with a linear number and coordinates to its end.
     pub(super) fn run(&mut self, number: u32, coordinates: [u32; 3]) -> Result<(), Box<Failure>> {
+        let mut group = self.begin(number, coordinates);
+        while self.go_on(&mut group)? {}
+        self.end(&mut group)
+    }
+
+    /// Begins a workgroup.
+    pub(super) fn begin(&mut self, number: u32, coordinates: [u32; 3]) -> Group {
         let mut group = self.memory.group(number);
         self.lds.reset();
         for (id, wave) in (0..).zip(&mut self.waves) {
@@ -144,15 +172,20 @@ impl<'a> Worker<'a> {
         }
         self.tally.groups += 1;
         self.tally.waves += self.waves.len() as u64;
-        loop {
-            let going = self.turn(&mut group);
-            self.take_notes(&mut group, number);
-            if !going? {
-                break;
-            }
-        }
+        group
+    }
+
+    /// Gives its waves a turn. `false`: all have ended.
+    pub(super) fn go_on(&mut self, group: &mut Group) -> Result<bool, Box<Failure>> {
+        let going = self.turn(group);
+        self.take_notes(group);
+        going
+    }
+
+    /// What can be said only at the workgroup's end.
+    pub(super) fn end(&mut self, group: &mut Group) -> Result<(), Box<Failure>> {
         self.within = group.end_watch();
-        self.unsettled(&mut group).map_or(Ok(()), |failure| Err(Box::new(failure)))
+        self.unsettled(group).map_or(Ok(()), |failure| Err(Box::new(failure)))
     }
 
     fn instruction(&self, offset: u32) -> Option<Inst> {
@@ -174,13 +207,13 @@ impl<'a> Worker<'a> {
     }
 
     /// Keeps one note for each pair of instructions.
-    fn take_notes(&mut self, group: &mut Group, number: u32) {
+    fn take_notes(&mut self, group: &mut Group) {
         let (global, local) = (group.take_notes(), self.lds.take_notes());
         let notes = global.into_iter().map(|note| self.global_race(note)).collect::<Vec<_>>();
         let notes = notes.into_iter().chain(local.into_iter().map(|note| self.lds_race(note)));
         for failure in notes.collect::<Vec<_>>() {
             if !self.notes.iter().any(|(_, known)| known.sides() == failure.sides()) {
-                self.notes.push((number, failure));
+                self.notes.push((group.id(), failure));
             }
         }
     }
@@ -248,11 +281,11 @@ impl<'a> Worker<'a> {
             program: self.program,
             trap: None,
         };
-        let step = interpret(&mut cx, self.budget);
+        let step = interpret(&mut cx, self.pace.budget, self.pace.turn);
         let trap = cx.trap.take();
         let wave = &mut self.waves[at];
         match step {
-            Step::Next => {}
+            Step::Next | Step::Yield => {}
             Step::Barrier => wave.state = State::AtBarrier(wave.pc - 1),
             Step::End => wave.state = State::Ended,
             Step::Trap => {
@@ -263,13 +296,24 @@ impl<'a> Worker<'a> {
                 return Err(Box::new(Failure { trap, wave: wave.id, inst }));
             }
         }
-        Ok(())
+        self.serve(at)
+    }
+
+    /// Lets the host answer what a wave may have asked for.
+    fn serve(&self, at: usize) -> Result<(), Box<Failure>> {
+        let Some(host) = self.host else { return Ok(()) };
+        let answered = host.lock().unwrap_or_else(PoisonError::into_inner).serve(self.memory);
+        answered.map_err(|reason| {
+            let wave = &self.waves[at];
+            let inst = wave.pc.checked_sub(1).and_then(|index| self.program.uop(index)).map(|uop| uop.inst);
+            Box::new(Failure { trap: Trap::new(Problem::HostRequest { reason }), wave: wave.id, inst })
+        })
     }
 }
 
 /// The interpreter's loop.
-pub(super) fn interpret(c: &mut Cx<'_>, budget: u64) -> Step {
-    let turn = TURN.min(budget.saturating_sub(c.wave.executed).saturating_add(1));
+pub(super) fn interpret(c: &mut Cx<'_>, budget: u64, turn: u64) -> Step {
+    let turn = turn.min(budget.saturating_sub(c.wave.executed).saturating_add(1));
     let watched = c.program.watched().filter(|_| c.memory.checks().waits);
     for executed in 1..=turn {
         let Some(u) = c.program.uop(c.wave.pc) else {

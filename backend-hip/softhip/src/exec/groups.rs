@@ -5,11 +5,12 @@ use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 
 use super::core::counters::Tally;
-use super::group::{Failure, Notes, Sizes, Worker};
+use super::group::{Failure, Notes, Pace, Sizes, Worker};
 use super::program::Program;
 use super::share::Shares;
 use super::spare::Spares;
 use super::start::Start;
+use crate::hostcall::Host;
 use crate::memory::LaunchMemory;
 use crate::sched::{Counters, Dispatch};
 
@@ -25,8 +26,8 @@ pub(super) struct Groups<'a> {
     pub(super) sizes: Sizes,
     pub(super) dispatch: &'a Dispatch,
     pub(super) spares: &'a Spares,
-    /// Instructions that a wave may execute.
-    pub(super) budget: u64,
+    pub(super) pace: Pace,
+    pub(super) host: Option<&'a Mutex<Host>>,
 }
 
 /// Something was wrong.
@@ -77,8 +78,8 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn worker(&self) -> Worker<'_> {
-        let Groups { program, start, sizes, spares, budget, .. } = *self.groups;
-        Worker::new(program, self.memory, start, sizes, spares, budget)
+        let Groups { program, start, sizes, spares, pace, host, .. } = *self.groups;
+        Worker::new(program, self.memory, start, sizes, spares, (pace, host))
     }
 
     fn run(&self, worker: &mut Worker<'_>, numbers: Range<u32>) {
@@ -150,5 +151,35 @@ impl Groups<'_> {
             None => Ok((counters, first_of_each(notes))),
             Some(failed) => Err(failed),
         }
+    }
+
+    /// Runs them together: all are there from the beginning, and get their turns one after the other, so that they can
+    /// wait for each other.
+    pub(super) fn run_together(&self, memory: &LaunchMemory) -> Result<(Counters, Notes), Failed> {
+        let shares = Shares::new(self.dispatch.groups(), 1);
+        let run = Run { groups: self, memory, shares, failures: Failures::default() };
+        let begin = |number| {
+            let mut worker = run.worker();
+            let group = worker.begin(number, coordinates(self.dispatch.grid, number));
+            (worker, group)
+        };
+        let mut going: Vec<_> = (0..self.dispatch.groups()).map(begin).collect();
+        let mut counters = Counters { launches: 1, ..Counters::default() };
+        let mut notes = Notes::new();
+        while !going.is_empty() {
+            for (mut worker, mut group) in std::mem::take(&mut going) {
+                let number = group.id();
+                let failed = |failure| Failed { group: number, failure, raced: false };
+                if worker.go_on(&mut group).map_err(failed)? {
+                    going.push((worker, group));
+                    continue;
+                }
+                worker.end(&mut group).map_err(failed)?;
+                let (tally, mut found) = worker.finish(self.spares);
+                tally.add_to(&mut counters);
+                notes.append(&mut found);
+            }
+        }
+        Ok((counters, first_of_each(notes)))
     }
 }

@@ -1,14 +1,15 @@
 //! A loaded kernel as the scheduler runs it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use code_object::{CodeObject, Kernel, UserSgpr};
 
-use super::group::{Failure, Sizes};
+use super::group::{Failure, Pace, Sizes};
 use super::groups::{Groups, coordinates};
 use super::program::{Program, Registers};
 use super::spare::Spares;
 use super::start::Start;
+use crate::hostcall::Host;
 use crate::isa::Inst;
 use crate::memory::{LaunchMemory, Site};
 use crate::report::{CodePlace, Problem, Report, ThreadPlace};
@@ -96,6 +97,10 @@ impl Execute for LoadedKernel {
         &self.kernel.name
     }
 
+    fn metadata(&self) -> Option<&Kernel> {
+        Some(&self.kernel)
+    }
+
     fn packet(&self, dispatch: &Dispatch) -> Option<[u8; 64]> {
         let descriptor = self.kernel.descriptor;
         descriptor
@@ -121,17 +126,21 @@ impl Execute for LoadedKernel {
             lds: u64::from(descriptor.lds_size) + u64::from(dispatch.dynamic_lds),
             scratch: descriptor.scratch_size,
         };
+        let host = (dispatch.hostcall_address != 0).then(|| Mutex::new(Host::new(dispatch.hostcall_address)));
         let groups = Groups {
             program: &self.program,
             start: &start,
             sizes,
             dispatch,
             spares: &self.spares,
-            budget: limits.budget,
+            pace: Pace::new(limits.budget, dispatch.cooperative),
+            host: host.as_ref(),
         };
         let threads = if self.program.has_global_atomics() { 1 } else { limits.threads };
         let threads = threads.clamp(1, dispatch.groups().max(1) as usize);
-        let outcome = if threads == 1 {
+        let outcome = if dispatch.cooperative {
+            groups.run_together(memory)
+        } else if threads == 1 {
             groups.run(memory, 1)
         } else {
             let attempt = memory.revocable();
@@ -140,12 +149,20 @@ impl Execute for LoadedKernel {
                 outcome => outcome,
             }
         };
+        let printed = host
+            .map(|host| host.into_inner().unwrap_or_else(PoisonError::into_inner).printed())
+            .unwrap_or_default();
         match outcome {
             Ok((counters, notes)) => {
                 let note = |(group, failure)| self.report(dispatch, group, failure);
-                Ok(Ran { counters, notes: notes.into_iter().map(note).collect() })
+                Ok(Ran { counters, notes: notes.into_iter().map(note).collect(), printed })
             }
-            Err(failed) => Err(Box::new(self.report(dispatch, failed.group, *failed.failure))),
+            Err(failed) => {
+                let report = self.report(dispatch, failed.group, *failed.failure);
+                let lines = String::from_utf8_lossy(&printed);
+                let said = lines.lines().last().map(|last| format!("the kernel's last words are: {last}"));
+                Err(Box::new(said.into_iter().fold(report, Report::note)))
+            }
         }
     }
 }

@@ -23,9 +23,9 @@ use crate::isa::{Format, Inst, Op, Operand};
 pub(super) const TEMPORARIES: u16 = 22;
 
 /// High halves of the addresses that FLAT accesses take for LDS and for private memory.
-pub(super) const SHARED_APERTURE: u32 = 0x0001_0000;
+pub(crate) const SHARED_APERTURE: u32 = 0x0001_0000;
 /// See [`SHARED_APERTURE`].
-pub(super) const PRIVATE_APERTURE: u32 = 0x0002_0000;
+pub(crate) const PRIVATE_APERTURE: u32 = 0x0002_0000;
 
 /// Where things stand in the vector file.
 #[derive(Debug)]

@@ -78,7 +78,12 @@ impl WaveState {
             program: &program,
             trap: None,
         };
-        let step = interpret(&mut cx, BUDGET);
+        let step = loop {
+            match interpret(&mut cx, BUDGET, BUDGET) {
+                Step::Yield => {}
+                step => break step,
+            }
+        };
         if let Some(trap) = cx.trap.take() {
             return Err(trap.problem);
         }

@@ -57,10 +57,11 @@ impl Start {
             match which {
                 UserSgpr::KernargSegmentPtr => user.extend(pair(kernarg)),
                 UserSgpr::DispatchPtr => user.extend(pair(dispatch.packet_address)),
+                UserSgpr::QueuePtr => user.extend(pair(dispatch.queue_address)),
                 UserSgpr::PrivateSegmentSize => user.push(descriptor.scratch_size),
                 // Scratch is addressed per lane from 0; dispatches are not numbered.
                 UserSgpr::FlatScratchInit | UserSgpr::DispatchId => user.extend([0, 0]),
-                _ => return Err(StartError::UserSgpr(which)),
+                UserSgpr::PrivateSegmentBuffer => return Err(StartError::UserSgpr(which)),
             }
         }
         let (length, first) = (descriptor.kernarg_preload & 127, descriptor.kernarg_preload >> 7);

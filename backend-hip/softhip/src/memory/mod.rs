@@ -1,6 +1,6 @@
 //! The device's memory: virtual addresses, exact bounds, and one checker for every access.
 //!
-//! * Each allocation has a slot of 4 GiB of its own, with an unused slot before the next. Slots are
+//! * Each allocation has a slot of 4 GiB of its own, or several, with an unused slot before the next. Slots are
 //!   permuted by the seed. So an overrun of an end, by a byte or by a gigabyte, lands in no neighbour, and
 //!   equal runs have equal addresses. Freed slots are reused last.
 //! * One bit per byte says whether it has been written; a race record per 64 bytes says by whom in this
@@ -24,6 +24,7 @@ mod place;
 mod ranges;
 mod refusal;
 mod run;
+mod service;
 mod shadow;
 mod site;
 mod space;

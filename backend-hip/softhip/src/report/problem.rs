@@ -75,6 +75,11 @@ pub enum Problem {
         /// The trap's number.
         number: u32,
     },
+    /// The kernel asked the host for something that it cannot do.
+    HostRequest {
+        /// Why not.
+        reason: String,
+    },
     /// A launch that cannot be.
     Launch {
         /// The kernel's symbol.
@@ -229,6 +234,13 @@ pub enum LaunchProblem {
         /// Bytes asked for at the launch.
         dynamic: u32,
         /// What a block can have.
+        limit: u32,
+    },
+    /// A cooperative launch whose workgroups cannot all be there at the same time.
+    TooManyGroups {
+        /// Workgroups.
+        groups: u32,
+        /// What the device has room for.
         limit: u32,
     },
     /// An argument is missing.

@@ -79,7 +79,7 @@ impl Report {
             }
             Problem::MissingWait { fault } => explain_wait(fault),
             Problem::Hazard { fault } => explain_hazard(fault),
-            Problem::CodeObject { reason } => vec![reason.clone()],
+            Problem::CodeObject { reason } | Problem::HostRequest { reason } => vec![reason.clone()],
         }
     }
 
@@ -137,6 +137,7 @@ impl Display for Headline<'_> {
             Problem::Budget { .. } => f.write_str("Kernel does not end"),
             Problem::Instruction { .. } => f.write_str("Unsupported instruction"),
             Problem::Trap { .. } => f.write_str("Trap"),
+            Problem::HostRequest { .. } => f.write_str("Invalid request to the host"),
             Problem::Launch { kernel, .. } => write!(f, "Invalid launch of {kernel}"),
             Problem::DoubleFree { .. } => f.write_str("Double free"),
             Problem::InvalidFree { .. } => f.write_str("Invalid free"),
@@ -252,6 +253,9 @@ impl Display for LaunchProblem {
             }
             Self::LdsTooLarge { fixed, dynamic, limit } => {
                 write!(f, "{fixed} + {dynamic} bytes of LDS; a block has at most {limit}")
+            }
+            Self::TooManyGroups { groups, limit } => {
+                write!(f, "{groups} workgroups that run together; the device has room for {limit}")
             }
             Self::MissingArgument { index, name } => {
                 write!(f, "argument {} is missing", Arg(*index, name.as_deref()))

@@ -18,7 +18,18 @@ pub struct Shape {
     pub block: [u32; 3],
     /// Bytes of LDS beyond those the kernel declares.
     pub dynamic_lds: u32,
+    /// All workgroups are there at the same time.
+    pub cooperative: bool,
 }
+
+/// Compute units of the device.
+pub const COMPUTE_UNITS: u32 = 304;
+/// Wave slots of a compute unit: 4 SIMDs of 8.
+const WAVE_SLOTS: u32 = 32;
+/// Threads of a wave.
+const LANES: u32 = 64;
+/// Vector registers of a SIMD's lane.
+const VGPRS: u32 = 512;
 
 /// The two ways of passing arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +43,7 @@ pub enum Given {
 impl Shape {
     /// Can `kernel` be launched like this?
     pub fn check(self, kernel: &Kernel) -> Result<(), LaunchProblem> {
-        let Self { grid, block, dynamic_lds } = self;
+        let Self { grid, block, dynamic_lds, cooperative } = self;
         if grid.contains(&0) || block.contains(&0) {
             return Err(LaunchProblem::Empty { grid, block });
         }
@@ -58,7 +69,21 @@ impl Shape {
                 limit: LDS_LIMIT,
             });
         }
+        let limit = self.resident(kernel);
+        if cooperative && product(grid) > u128::from(limit) {
+            return Err(LaunchProblem::TooManyGroups { groups: grid.iter().product(), limit });
+        }
         Ok(())
+    }
+
+    /// How many of its workgroups the device has room for at the same time.
+    fn resident(self, kernel: &Kernel) -> u32 {
+        let threads: u32 = self.block.iter().product();
+        let per_simd = (VGPRS / kernel.descriptor.allocated_vgprs().max(1)).clamp(1, WAVE_SLOTS / 4);
+        let by_waves = 4 * per_simd / threads.div_ceil(LANES);
+        let lds = kernel.lds_size + self.dynamic_lds;
+        let by_lds = LDS_LIMIT.checked_div(lds).unwrap_or(u32::MAX);
+        COMPUTE_UNITS * by_waves.max(1).min(by_lds)
     }
 
     /// What the runtime passes in a hidden argument; those that this device has no use for are zero.
@@ -68,7 +93,13 @@ impl Shape {
             Hidden::GroupSize(axis) => self.block[*axis as usize].into(),
             Hidden::GridDims => 3,
             Hidden::DynamicLdsSize => self.dynamic_lds.into(),
-            Hidden::Other(_) => 0,
+            // The launch lays out what these point to.
+            Hidden::HostcallBuffer
+            | Hidden::MultigridSyncArg
+            | Hidden::QueuePtr
+            | Hidden::PrivateBase
+            | Hidden::SharedBase
+            | Hidden::Other(_) => 0,
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use code_object::Kernel;
+
 use super::counters::Counters;
 use crate::memory::{LaunchMemory, Site};
 use crate::report::Report;
@@ -24,6 +26,12 @@ pub struct Dispatch {
     pub kernarg_address: u64,
     /// Device address of the dispatch packet while the launch runs; 0 before, and for kernels that ask for none.
     pub packet_address: u64,
+    /// Device address of the queue while the launch runs; 0 before, and for kernels that ask for none.
+    pub queue_address: u64,
+    /// Device address of the buffer of requests to the host, likewise.
+    pub hostcall_address: u64,
+    /// All workgroups are there at the same time.
+    pub cooperative: bool,
     /// Where the host launched it.
     pub site: Option<Site>,
 }
@@ -78,6 +86,11 @@ pub trait Execute: Debug + Send + Sync {
     /// The kernel's symbol.
     fn name(&self) -> &str;
 
+    /// What its code object says about it, if it is from one.
+    fn metadata(&self) -> Option<&Kernel> {
+        None
+    }
+
     /// The dispatch packet that the kernel asks for, if it does.
     fn packet(&self, _dispatch: &Dispatch) -> Option<[u8; 64]> {
         None
@@ -95,10 +108,12 @@ pub struct Ran {
     pub counters: Counters,
     /// Races that cannot change a result, see [`Checks::strict_races`](crate::memory::Checks).
     pub notes: Vec<Report>,
+    /// What it printed.
+    pub printed: Vec<u8>,
 }
 
 impl From<Counters> for Ran {
     fn from(counters: Counters) -> Self {
-        Self { counters, notes: Vec::new() }
+        Self { counters, ..Self::default() }
     }
 }

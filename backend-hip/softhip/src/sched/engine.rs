@@ -87,6 +87,7 @@ pub struct Scheduler {
     counters: Counters,
     findings: Vec<Report>,
     notes: Vec<Report>,
+    printed: Vec<u8>,
     /// After a fault nothing runs any more.
     halted: bool,
 }
@@ -105,6 +106,7 @@ impl Scheduler {
             counters: Counters::default(),
             findings: Vec::new(),
             notes: Vec::new(),
+            printed: Vec::new(),
             halted: false,
         }
     }
@@ -358,6 +360,11 @@ impl Scheduler {
         std::mem::take(&mut self.notes)
     }
 
+    /// What kernels printed since the last call.
+    pub fn take_printed(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.printed)
+    }
+
     /// Runs the first operation of `stream`, which may run.
     fn run_next(&mut self, memory: &Memory, stream: usize) {
         let Some(entry) = self.queues.pop(stream) else { return };
@@ -380,6 +387,7 @@ impl Scheduler {
                     if let Some(ran) = ran {
                         self.counters += &ran.counters;
                         self.notes.extend(ran.notes);
+                        self.printed.extend(ran.printed);
                     }
                     if let Some(operation) = operation {
                         let past = Past { stream, number: entry.number, operation, footprint };

@@ -14,6 +14,7 @@ mod clock;
 mod counters;
 mod dispatch;
 mod engine;
+mod implicit;
 mod queue;
 mod race;
 mod run;
@@ -21,7 +22,7 @@ mod work;
 
 pub(crate) use run::free_report;
 
-pub use arguments::{Given, LDS_LIMIT, Shape, assemble, check_pointers};
+pub use arguments::{COMPUTE_UNITS, Given, LDS_LIMIT, Shape, assemble, check_pointers};
 pub use clock::Clock;
 pub use counters::Counters;
 pub use dispatch::{Dispatch, Execute, Limits, Ran};

@@ -82,7 +82,7 @@ pub(crate) fn free_report(address: u64, error: MemoryError) -> Report {
     })
 }
 
-fn copy_fault(fault: AccessFault) -> Box<Report> {
+pub(super) fn copy_fault(fault: AccessFault) -> Box<Report> {
     Box::new(Report::new(Problem::Access { segment: Segment::Copy, fault }))
 }
 
@@ -129,18 +129,23 @@ impl CopyShape {
 
 fn launch(mut dispatch: Dispatch, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Report>> {
     let site = dispatch.site.clone();
+    let mut addresses = Vec::new();
+    let provided = dispatch.provide(memory, &mut addresses);
+    if provided.is_err() {
+        release(&addresses, memory)?;
+    }
+    provided?;
     let arguments = stage(&dispatch.kernarg, &dispatch, memory)?;
     dispatch.kernarg_address = arguments.unwrap_or(0);
     let packet =
         dispatch.kernel.packet(&dispatch).map_or(Ok(None), |packet| stage(&packet, &dispatch, memory))?;
     dispatch.packet_address = packet.unwrap_or(0);
+    addresses.extend(arguments.into_iter().chain(packet));
     let view = memory.launch(dispatch.groups(), mode.checks);
     let result = dispatch.kernel.run(&dispatch, &view, mode.limits);
     let footprint = if mode.footprints { view.footprint() } else { Footprint::default() };
     drop(view);
-    for address in arguments.into_iter().chain(packet) {
-        memory.free(address, None).map_err(|error| Box::new(free_report(address, error)))?;
-    }
+    release(&addresses, memory)?;
     match result {
         Ok(mut ran) => {
             let notes = std::mem::take(&mut ran.notes).into_iter();
@@ -151,8 +156,14 @@ fn launch(mut dispatch: Dispatch, memory: &Memory, mode: Mode) -> Result<Outcome
     }
 }
 
+fn release(addresses: &[u64], memory: &Memory) -> Result<(), Box<Report>> {
+    addresses.iter().try_for_each(|&address| {
+        memory.free(address, None).map_err(|error| Box::new(free_report(address, error)))
+    })
+}
+
 /// Puts what the runtime gives to a launch into device memory, which kernels only read; `None` if it is nothing.
-fn stage(bytes: &[u8], dispatch: &Dispatch, memory: &Memory) -> Result<Option<u64>, Box<Report>> {
+pub(super) fn stage(bytes: &[u8], dispatch: &Dispatch, memory: &Memory) -> Result<Option<u64>, Box<Report>> {
     if bytes.is_empty() {
         return Ok(None);
     }

@@ -138,6 +138,9 @@ impl Device {
             kernarg,
             kernarg_address: address,
             packet_address: 0,
+            queue_address: 0,
+            hostcall_address: 0,
+            cooperative: false,
             site: None,
         };
         let memory = self.memory.launch(dispatch.groups(), self.checks);

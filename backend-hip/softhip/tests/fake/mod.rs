@@ -104,6 +104,9 @@ impl Rig {
             kernarg: vec![0; 8],
             kernarg_address: 0,
             packet_address: 0,
+            queue_address: 0,
+            hostcall_address: 0,
+            cooperative: false,
             site: Some(Site::new("launch.rs", 9)),
         };
         self.push(stream, Work::Launch(Box::new(dispatch)));

@@ -218,6 +218,18 @@ impl Hip {
         self.launch_raw(function, launch, null_mut(), extra.as_mut_ptr())
     }
 
+    /// Launches with `kernelParams` and all workgroups at the same time.
+    #[track_caller]
+    pub fn launch_together(&self, function: Handle, launch: Launch, args: &[Arg]) -> i32 {
+        let _site = CallSite::here();
+        let mut values: Vec<Vec<u8>> = args.iter().map(|arg| arg.bytes()).collect();
+        let mut params: Vec<Handle> = values.iter_mut().map(|value| value.as_mut_ptr().cast()).collect();
+        let Launch { grid: [gx, gy, gz], block: [bx, by, bz], lds, stream } = launch;
+        let (params, launch) = (params.as_mut_ptr(), self.api.module_launch_cooperative_kernel);
+        // SAFETY: the list has an entry for each argument.
+        unsafe { launch(function, gx, gy, gz, bx, by, bz, lds, stream, params) }
+    }
+
     #[track_caller]
     fn launch_raw(&self, function: Handle, launch: Launch, params: *mut Handle, extra: *mut Handle) -> i32 {
         let _site = CallSite::here();

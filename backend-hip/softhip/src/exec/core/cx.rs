@@ -17,6 +17,8 @@ pub(in crate::exec) type Handler = fn(&mut Cx<'_>, &Uop) -> Step;
 pub(in crate::exec) enum Step {
     /// Goes on at its program counter.
     Next,
+    /// Waits for something: others get their turn first.
+    Yield,
     /// Waits at a barrier.
     Barrier,
     /// Ends.

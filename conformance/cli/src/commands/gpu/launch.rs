@@ -93,10 +93,10 @@ impl Launch {
         let device = SoftDevice::new(self.options());
         let placed = self.place(&device, kernel)?;
         let given = Given::Each(placed.iter().map(|argument| Some(argument.bytes.clone())).collect());
-        let shape = Shape { grid: self.grid, block: self.block, dynamic_lds: self.lds };
+        let shape = Shape { grid: self.grid, block: self.block, dynamic_lds: self.lds, cooperative: false };
         let ended = device.run_kernel(&loaded.bytes, &self.kernel, shape, &given);
         let reports = device.reports();
-        let mut text = String::new();
+        let mut text = String::from_utf8_lossy(&device.take_printed()).into_owned();
         reports.iter().for_each(|report| {
             let _ = writeln!(text, "{report}\n");
         });
