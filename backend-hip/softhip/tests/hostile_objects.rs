@@ -245,7 +245,7 @@ fn launch(bytes: &[u8], kernel: &Kernel, rng: &mut Rng) -> bool {
         Some(value)
     });
     let given = Given::Each(arguments.collect());
-    let shape = Shape { grid: [2, 1, 1], block: [128, 1, 1], dynamic_lds: 64 };
+    let shape = Shape { grid: [2, 1, 1], block: [128, 1, 1], dynamic_lds: 64, cooperative: false };
     let ended = device.run_kernel(bytes, &kernel.name, shape, &given);
     let reports: usize = device.reports().iter().map(|report| report.to_string().len()).sum();
     ended.is_ok() || reports > 0

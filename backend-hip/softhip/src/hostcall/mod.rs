@@ -27,6 +27,9 @@ const HEADER: u64 = 24;
 const PAYLOAD: u64 = 64 * 64;
 const LANE: u64 = 64;
 
+/// More than the waves that the device has room for.
+const MOST_PACKETS: u32 = 1 << 16;
+
 /// Service of messages that are printed.
 const PRINTF: u32 = 2;
 
@@ -95,10 +98,13 @@ impl Host {
         if entry != 0 {
             memory.poke(self.buffer + READY, 0).ok_or_else(broken)?;
         }
-        while entry != 0 {
+        for _ in 0..MOST_PACKETS {
+            if entry == 0 {
+                return Ok(());
+            }
             entry = self.answer(memory, entry).ok_or_else(broken)??;
         }
-        Ok(())
+        Err(broken())
     }
 
     /// Answers the packet of an entry; its next entry. `None`: it is outside of memory.
