@@ -7,6 +7,7 @@
 //! | `table` | [`HipApi`]: HIP's functions as pointers |
 //! | `code` | [`Code`]: status codes with their names |
 //! | `device` | [`DeviceProperties`], [`DeviceAttribute`] |
+//! | `device_r0600` | [`DevicePropertiesR0600`] |
 //! | `function` | [`FunctionAttributes`], [`FunctionAttribute`], the keys of packed launch arguments |
 //! | `pointer` | [`PointerAttributes`], [`MemoryType`], [`MemcpyKind`] |
 //! | [`flags`] | flags of streams and events |
@@ -15,6 +16,7 @@
 
 mod code;
 mod device;
+mod device_r0600;
 pub mod flags;
 mod function;
 mod pointer;
@@ -22,6 +24,7 @@ mod table;
 
 pub use code::Code;
 pub use device::{DeviceAttribute, DeviceProperties};
+pub use device_r0600::DevicePropertiesR0600;
 pub use function::{
     FunctionAttribute, FunctionAttributes, LAUNCH_PARAM_BUFFER_POINTER, LAUNCH_PARAM_BUFFER_SIZE,
     LAUNCH_PARAM_END,

@@ -91,6 +91,10 @@ pub struct HipApi {
     pub memset: unsafe extern "C" fn(*mut c_void, c_int, usize) -> i32,
     /// `hipMemsetAsync`.
     pub memset_async: unsafe extern "C" fn(*mut c_void, c_int, usize, *mut c_void) -> i32,
+    /// `hipMemsetD16`.
+    pub memset_d16: unsafe extern "C" fn(*mut c_void, u16, usize) -> i32,
+    /// `hipMemsetD16Async`.
+    pub memset_d16_async: unsafe extern "C" fn(*mut c_void, u16, usize, *mut c_void) -> i32,
     /// `hipMemsetD32`.
     pub memset_d32: unsafe extern "C" fn(*mut c_void, c_int, usize) -> i32,
     /// `hipMemsetD32Async`.

@@ -9,12 +9,21 @@ use crate::report::HostCall;
 
 thread_local! {
     static LAST: Cell<Code> = const { Cell::new(Code::SUCCESS) };
+    static CALLED_AS: Cell<Option<&'static str>> = const { Cell::new(None) };
     static IN_HOST_FUNCTION: Cell<bool> = const { Cell::new(false) };
 }
 
 /// A call of `function`, from the place that the thread has named.
 pub(super) fn call(function: &'static str) -> HostCall {
-    HostCall::new(function, CallSite::get())
+    HostCall::new(CALLED_AS.get().unwrap_or(function), CallSite::get())
+}
+
+/// Runs a call that is made of others. Reports name `function` for all of them.
+pub fn called_as<T>(function: &'static str, body: impl FnOnce() -> T) -> T {
+    let outer = CALLED_AS.replace(Some(function));
+    let outcome = body();
+    CALLED_AS.set(outer);
+    outcome
 }
 
 /// Runs the body of a call on the current device, unless that has faulted.
@@ -32,7 +41,7 @@ pub(super) fn enter(
 }
 
 /// The number of an outcome; an error is kept for `hipGetLastError`.
-pub(super) fn remember(outcome: Result<(), Code>) -> i32 {
+pub fn remember(outcome: Result<(), Code>) -> i32 {
     let code = outcome.err().unwrap_or(Code::SUCCESS);
     if code != Code::SUCCESS && code != Code::NOT_READY {
         LAST.set(code);

@@ -53,6 +53,29 @@ pub unsafe extern "C" fn hip_memset_async(
     fill("hipMemsetAsync", to, &value.to_le_bytes()[..1], size, stream, false)
 }
 
+/// `hipMemsetD16`.
+///
+/// # Safety
+///
+/// None beyond HIP's.
+pub unsafe extern "C" fn hip_memset_d16(to: *mut c_void, value: u16, count: usize) -> i32 {
+    fill("hipMemsetD16", to, &value.to_le_bytes(), count, std::ptr::null_mut(), true)
+}
+
+/// `hipMemsetD16Async`.
+///
+/// # Safety
+///
+/// None beyond HIP's.
+pub unsafe extern "C" fn hip_memset_d16_async(
+    to: *mut c_void,
+    value: u16,
+    count: usize,
+    stream: *mut c_void,
+) -> i32 {
+    fill("hipMemsetD16Async", to, &value.to_le_bytes(), count, stream, false)
+}
+
 /// `hipMemsetD32`.
 ///
 /// # Safety

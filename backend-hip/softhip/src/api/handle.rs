@@ -13,6 +13,8 @@ use crate::sched::{EventId, StreamId};
 
 /// `hipStreamLegacy`, another name of the null stream.
 const LEGACY: usize = 1;
+/// `hipStreamPerThread`. Here it is the null stream, whose order is stricter.
+const PER_THREAD: usize = 2;
 /// Above the tag's position, addresses of user programs have no bits.
 const TAG_SHIFT: u32 = 48;
 
@@ -40,7 +42,7 @@ pub(super) fn of_stream(stream: StreamId) -> *mut c_void {
 
 /// The stream of a handle; null is the null stream.
 pub(super) fn stream(handle: *mut c_void) -> Result<StreamId, Code> {
-    if handle.is_null() || handle.addr() == LEGACY {
+    if matches!(handle.addr(), 0 | LEGACY | PER_THREAD) {
         return Ok(StreamId::NULL);
     }
     decode(Tag::Stream, handle).map(StreamId::from_number)

@@ -33,4 +33,5 @@ mod properties;
 mod stream;
 mod table;
 
+pub use enter::{called_as, remember};
 pub use table::table;

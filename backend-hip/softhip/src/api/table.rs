@@ -42,6 +42,8 @@ pub const fn table() -> HipApi {
         memcpy_dtod_async: copy::hip_memcpy_dtod_async,
         memset: fill::hip_memset,
         memset_async: fill::hip_memset_async,
+        memset_d16: fill::hip_memset_d16,
+        memset_d16_async: fill::hip_memset_d16_async,
         memset_d32: fill::hip_memset_d32,
         memset_d32_async: fill::hip_memset_d32_async,
         stream_create: stream::hip_stream_create,

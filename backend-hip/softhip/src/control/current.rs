@@ -16,7 +16,9 @@ thread_local! {
 
 /// The device that HIP calls of this thread act on.
 pub fn current() -> Arc<SoftDevice> {
-    if let Some(device) = BOUND.with_borrow(|bound| bound.last().cloned()) {
+    // A static destructor of a C++ program may call after the thread's variables have gone.
+    let bound = BOUND.try_with(|bound| bound.borrow().last().cloned());
+    if let Some(device) = bound.ok().flatten() {
         return device;
     }
     if let Some(device) = &*INSTALLED.read().unwrap_or_else(PoisonError::into_inner) {
@@ -84,7 +86,7 @@ impl CallSite {
 
     /// The place in force.
     pub fn get() -> Option<Site> {
-        SITE.with_borrow(Clone::clone)
+        SITE.try_with(|site| site.borrow().clone()).ok().flatten()
     }
 }
 

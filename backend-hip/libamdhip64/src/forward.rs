@@ -1,0 +1,123 @@
+//! Calls that the software device has.
+//!
+//! Names that end in `_spt` use the thread's own default stream, which is the null stream here.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use hip_api::{DeviceProperties, HostFunction};
+
+use crate::export::HIP;
+
+forward! {
+    hipInit(flags: u32) = init;
+    hipGetDeviceCount(count: *mut c_int) = get_device_count;
+    hipSetDevice(device: c_int) = set_device;
+    hipGetDevice(device: *mut c_int) = get_device;
+    hipGetDeviceProperties(properties: *mut DeviceProperties, device: c_int) = get_device_properties;
+    hipGetDevicePropertiesR0000(properties: *mut DeviceProperties, device: c_int) = get_device_properties;
+    hipDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int) = device_get_attribute;
+    hipDeviceSynchronize() = device_synchronize;
+    hipCtxSynchronize() = device_synchronize;
+    hipMemGetInfo(free: *mut usize, total: *mut usize) = mem_get_info;
+    hipRuntimeGetVersion(version: *mut c_int) = runtime_get_version;
+    hipDriverGetVersion(version: *mut c_int) = driver_get_version;
+    hipGetLastError() = get_last_error;
+    hipExtGetLastError() = get_last_error;
+    hipPeekAtLastError() = peek_at_last_error;
+
+    hipMalloc(out: *mut *mut c_void, size: usize) = malloc;
+    hipMallocAsync(out: *mut *mut c_void, size: usize, stream: *mut c_void) = malloc_async;
+    hipFreeAsync(memory: *mut c_void, stream: *mut c_void) = free_async;
+    hipHostMalloc(out: *mut *mut c_void, size: usize, flags: c_uint) = host_malloc;
+    hipHostAlloc(out: *mut *mut c_void, size: usize, flags: c_uint) = host_malloc;
+    hipHostFree(memory: *mut c_void) = host_free;
+    hipFreeHost(memory: *mut c_void) = host_free;
+    hipHostGetDevicePointer(out: *mut *mut c_void, host: *mut c_void, flags: c_uint) = host_get_device_pointer;
+
+    hipMemcpy(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy;
+    hipMemcpy_spt(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy;
+    hipMemcpyAsync(to: *mut c_void, from: *const c_void, size: usize, kind: c_int, stream: *mut c_void) = memcpy_async;
+    hipMemcpyAsync_spt(
+        to: *mut c_void, from: *const c_void, size: usize, kind: c_int, stream: *mut c_void,
+    ) = memcpy_async;
+    hipMemcpy2D(
+        to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
+        kind: c_int,
+    ) = memcpy_2d;
+    hipMemcpy2D_spt(
+        to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
+        kind: c_int,
+    ) = memcpy_2d;
+    hipMemcpy2DAsync(
+        to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
+        kind: c_int, stream: *mut c_void,
+    ) = memcpy_2d_async;
+    hipMemcpyHtoD(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_htod;
+    hipMemcpyDtoH(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtoh;
+    hipMemcpyDtoD(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtod;
+    hipMemcpyHtoDAsync(to: *mut c_void, from: *mut c_void, size: usize, stream: *mut c_void) = memcpy_htod_async;
+    hipMemcpyDtoHAsync(to: *mut c_void, from: *mut c_void, size: usize, stream: *mut c_void) = memcpy_dtoh_async;
+    hipMemcpyDtoDAsync(to: *mut c_void, from: *mut c_void, size: usize, stream: *mut c_void) = memcpy_dtod_async;
+
+    hipMemset(to: *mut c_void, value: c_int, size: usize) = memset;
+    hipMemset_spt(to: *mut c_void, value: c_int, size: usize) = memset;
+    hipMemsetAsync(to: *mut c_void, value: c_int, size: usize, stream: *mut c_void) = memset_async;
+    hipMemsetD16(to: *mut c_void, value: u16, count: usize) = memset_d16;
+    hipMemsetD16Async(to: *mut c_void, value: u16, count: usize, stream: *mut c_void) = memset_d16_async;
+    hipMemsetD32(to: *mut c_void, value: c_int, count: usize) = memset_d32;
+    hipMemsetD32Async(to: *mut c_void, value: c_int, count: usize, stream: *mut c_void) = memset_d32_async;
+
+    hipStreamCreate(stream: *mut *mut c_void) = stream_create;
+    hipStreamCreateWithFlags(stream: *mut *mut c_void, flags: c_uint) = stream_create_with_flags;
+    hipStreamCreateWithPriority(
+        stream: *mut *mut c_void, flags: c_uint, priority: c_int,
+    ) = stream_create_with_priority;
+    hipStreamDestroy(stream: *mut c_void) = stream_destroy;
+    hipStreamSynchronize(stream: *mut c_void) = stream_synchronize;
+    hipStreamSynchronize_spt(stream: *mut c_void) = stream_synchronize;
+    hipStreamQuery(stream: *mut c_void) = stream_query;
+    hipStreamQuery_spt(stream: *mut c_void) = stream_query;
+    hipStreamWaitEvent(stream: *mut c_void, event: *mut c_void, flags: c_uint) = stream_wait_event;
+    hipStreamWaitEvent_spt(stream: *mut c_void, event: *mut c_void, flags: c_uint) = stream_wait_event;
+    hipLaunchHostFunc(
+        stream: *mut c_void, function: Option<HostFunction>, argument: *mut c_void,
+    ) = launch_host_func;
+
+    hipEventCreate(event: *mut *mut c_void) = event_create;
+    hipEventCreateWithFlags(event: *mut *mut c_void, flags: c_uint) = event_create_with_flags;
+    hipEventDestroy(event: *mut c_void) = event_destroy;
+    hipEventRecord(event: *mut c_void, stream: *mut c_void) = event_record;
+    hipEventRecord_spt(event: *mut c_void, stream: *mut c_void) = event_record;
+    hipEventSynchronize(event: *mut c_void) = event_synchronize;
+    hipEventQuery(event: *mut c_void) = event_query;
+    hipEventElapsedTime(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) = event_elapsed_time;
+
+    hipModuleLoadData(module: *mut *mut c_void, image: *const c_void) = module_load_data;
+    hipModuleUnload(module: *mut c_void) = module_unload;
+    hipModuleGetFunction(
+        function: *mut *mut c_void, module: *mut c_void, name: *const c_char,
+    ) = module_get_function;
+    hipModuleGetGlobal(
+        out: *mut *mut c_void, size: *mut usize, module: *mut c_void, name: *const c_char,
+    ) = module_get_global;
+    hipFuncGetAttribute(value: *mut c_int, attribute: c_int, function: *mut c_void) = func_get_attribute;
+    hipModuleLaunchKernel(
+        function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
+        block_z: c_uint, shared_bytes: c_uint, stream: *mut c_void, params: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) = module_launch_kernel;
+}
+
+/// `hipGetErrorName`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hipGetErrorName(code: i32) -> *const c_char {
+    // SAFETY: any number is allowed.
+    unsafe { (HIP.get_error_name)(code) }
+}
+
+/// `hipGetErrorString`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hipGetErrorString(code: i32) -> *const c_char {
+    // SAFETY: any number is allowed.
+    unsafe { (HIP.get_error_string)(code) }
+}

@@ -1,0 +1,221 @@
+//! `hipLaunchKernel` and the call configuration of `<<<>>>`.
+
+use std::cell::RefCell;
+use std::ffi::{c_int, c_uint, c_void};
+use std::mem::ManuallyDrop;
+use std::ptr::null_mut;
+
+use hip_api::Code;
+
+use crate::export::{HIP, put, status};
+use crate::registration;
+
+/// `dim3`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Dim3 {
+    x: c_uint,
+    y: c_uint,
+    z: c_uint,
+}
+
+/// What stands between `<<<` and `>>>`.
+#[derive(Clone, Copy)]
+struct Configuration {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: *mut c_void,
+}
+
+thread_local! {
+    // It is never dropped, so that a static destructor of a C++ program may still launch.
+    static CONFIGURATIONS: ManuallyDrop<RefCell<Vec<Configuration>>> =
+        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+}
+
+/// Launches the kernel of a host address.
+///
+/// # Safety
+///
+/// `arguments` is as `hipLaunchKernel` demands.
+unsafe fn launch(kernel: *const c_void, at: Configuration, arguments: *mut *mut c_void) -> Result<(), Code> {
+    let function = registration::function(kernel)?;
+    let shared = c_uint::try_from(at.shared_bytes).map_err(|_| Code::INVALID_CONFIGURATION)?;
+    let Configuration { grid, block, stream, .. } = at;
+    // SAFETY: as this function's.
+    status(unsafe {
+        (HIP.module_launch_kernel)(
+            function,
+            grid.x,
+            grid.y,
+            grid.z,
+            block.x,
+            block.y,
+            block.z,
+            shared,
+            stream,
+            arguments,
+            null_mut(),
+        )
+    })
+}
+
+/// Records an event, if there is one.
+fn record(event: *mut c_void, stream: *mut c_void) -> Result<(), Code> {
+    if event.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the software device checks handles.
+    status(unsafe { (HIP.event_record)(event, stream) })
+}
+
+compose! {
+    /// `__hipPushCallConfiguration`.
+    fn __hipPushCallConfiguration(grid: Dim3, block: Dim3, shared_bytes: usize, stream: *mut c_void) {
+        let configuration = Configuration { grid, block, shared_bytes, stream };
+        CONFIGURATIONS.with(|stack| stack.borrow_mut().push(configuration));
+        Ok(())
+    }
+
+    /// `__hipPopCallConfiguration`.
+    fn __hipPopCallConfiguration(
+        grid: *mut Dim3,
+        block: *mut Dim3,
+        shared_bytes: *mut usize,
+        stream: *mut *mut c_void,
+    ) {
+        let top = CONFIGURATIONS.with(|stack| stack.borrow_mut().pop());
+        let top = top.ok_or(Code::INVALID_CONFIGURATION)?;
+        // SAFETY: the compiler's code passes valid outputs.
+        unsafe { put(grid, top.grid) }?;
+        // SAFETY: as above.
+        unsafe { put(block, top.block) }?;
+        // SAFETY: as above.
+        unsafe { put(shared_bytes, top.shared_bytes) }?;
+        // SAFETY: as above.
+        unsafe { put(stream, top.stream) }
+    }
+
+    /// `hipLaunchKernel`.
+    fn hipLaunchKernel(
+        kernel: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        arguments: *mut *mut c_void,
+        shared_bytes: usize,
+        stream: *mut c_void,
+    ) {
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream }, arguments) }
+    }
+
+    /// `hipLaunchKernel_spt`.
+    fn hipLaunchKernel_spt(
+        kernel: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        arguments: *mut *mut c_void,
+        shared_bytes: usize,
+        stream: *mut c_void,
+    ) {
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream }, arguments) }
+    }
+
+    /// `hipExtLaunchKernel`: a launch between two events.
+    fn hipExtLaunchKernel(
+        kernel: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        arguments: *mut *mut c_void,
+        shared_bytes: usize,
+        stream: *mut c_void,
+        start: *mut c_void,
+        stop: *mut c_void,
+        _flags: c_int,
+    ) {
+        record(start, stream)?;
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream }, arguments) }?;
+        record(stop, stream)
+    }
+
+    /// `hipExtModuleLaunchKernel`: a launch between two events, with its grid in threads.
+    fn hipExtModuleLaunchKernel(
+        function: *mut c_void,
+        threads_x: c_uint,
+        threads_y: c_uint,
+        threads_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared_bytes: usize,
+        stream: *mut c_void,
+        arguments: *mut *mut c_void,
+        extra: *mut *mut c_void,
+        start: *mut c_void,
+        stop: *mut c_void,
+        _flags: c_uint,
+    ) {
+        let grid_x = workgroups(threads_x, block_x)?;
+        let grid_y = workgroups(threads_y, block_y)?;
+        let grid_z = workgroups(threads_z, block_z)?;
+        let shared = c_uint::try_from(shared_bytes).map_err(|_| Code::INVALID_CONFIGURATION)?;
+        record(start, stream)?;
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe {
+            (HIP.module_launch_kernel)(
+                function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, arguments, extra,
+            )
+        })?;
+        record(stop, stream)
+    }
+}
+
+/// Workgroups of `block` threads. The software device has no partial ones.
+fn workgroups(threads: c_uint, block: c_uint) -> Result<c_uint, Code> {
+    if block == 0 || threads == 0 {
+        return Err(Code::INVALID_CONFIGURATION);
+    }
+    if threads.is_multiple_of(block) { Ok(threads / block) } else { Err(Code::NOT_SUPPORTED) }
+}
+
+/// [`hipExtModuleLaunchKernel`] as C++ programs of earlier releases name it.
+#[unsafe(export_name = "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j")]
+unsafe extern "C" fn ext_module_launch_kernel(
+    function: *mut c_void,
+    threads_x: c_uint,
+    threads_y: c_uint,
+    threads_z: c_uint,
+    block_x: c_uint,
+    block_y: c_uint,
+    block_z: c_uint,
+    shared_bytes: usize,
+    stream: *mut c_void,
+    arguments: *mut *mut c_void,
+    extra: *mut *mut c_void,
+    start: *mut c_void,
+    stop: *mut c_void,
+    flags: c_uint,
+) -> i32 {
+    // SAFETY: the contract is the same.
+    unsafe {
+        hipExtModuleLaunchKernel(
+            function,
+            threads_x,
+            threads_y,
+            threads_z,
+            block_x,
+            block_y,
+            block_z,
+            shared_bytes,
+            stream,
+            arguments,
+            extra,
+            start,
+            stop,
+            flags,
+        )
+    }
+}

@@ -1,0 +1,44 @@
+//! `libamdhip64.so` on the software device: a HIP program, linked as it is, runs with every access checked.
+//!
+//! ```sh
+//! LD_LIBRARY_PATH=folder-of-this-library ./program
+//! ```
+//!
+//! Reports go to the standard error stream as soon as the call that found them returns.
+//!
+//! | module | what is there |
+//! |---|---|
+//! | `export` | the macros that make C functions, and what every call does last |
+//! | `forward` | calls that the software device has: name, signature and target |
+//! | `registration` | fat binaries, kernels and variables that the compiler's code registers |
+//! | `launch` | `hipLaunchKernel` and the call configuration of `<<<>>>` |
+//! | `symbol` | variables of the device, by their host addresses |
+//! | `memory` | pitched and managed memory, fills of rectangles, what an address is |
+//! | `pool` | the device's one memory pool |
+//! | `device` | names, limits, contexts, properties in the layout of HIP 6 |
+//! | `function` | modules from files, attributes, occupancy |
+//! | `stream` | flags, priorities, callbacks |
+//! | `proc_address` | `hipGetProcAddress` |
+//! | `other` | exports that answer something else than a status |
+//! | `unsupported` | every other call: `hipErrorNotSupported`, and one line that names it |
+
+#![allow(
+    unsafe_code,
+    reason = "the C interface: raw pointers come in, and each one's use is argued where it happens"
+)]
+#![allow(non_snake_case, reason = "the names are HIP's")]
+
+#[macro_use]
+mod export;
+mod device;
+mod forward;
+mod function;
+mod launch;
+mod memory;
+mod other;
+mod pool;
+mod proc_address;
+mod registration;
+mod stream;
+mod symbol;
+mod unsupported;

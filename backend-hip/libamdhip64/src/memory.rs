@@ -1,0 +1,300 @@
+//! Pitched and managed memory, fills of rectangles, copies between devices, what an address is.
+
+use std::collections::BTreeSet;
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr::{null_mut, with_exposed_provenance_mut};
+use std::sync::{Mutex, PoisonError};
+
+use hip_api::{Code, MemcpyKind, MemoryType, PointerAttributes};
+use softhip::control::current;
+use softhip::memory::AllocationInfo;
+
+use crate::export::{HIP, put, status};
+
+/// Rows of pitched memory begin at multiples of this many bytes, as on gfx942.
+const PITCH: usize = 256;
+
+/// Where managed allocations begin. They are pinned memory, which host and device both see.
+static MANAGED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+
+fn with_managed<T>(body: impl FnOnce(&mut BTreeSet<u64>) -> T) -> T {
+    body(&mut MANAGED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// The live allocation that holds an address.
+fn allocation(pointer: *const c_void) -> Result<AllocationInfo, Code> {
+    let found = current().allocation_at(pointer.addr() as u64);
+    found.filter(|found| !found.is_freed).ok_or(Code::INVALID_VALUE)
+}
+
+/// What a pointer is; managed memory is told from pinned memory.
+fn attributes(pointer: *const c_void) -> Result<PointerAttributes, Code> {
+    let mut found = PointerAttributes {
+        memory_type: 0,
+        device: 0,
+        device_pointer: null_mut(),
+        host_pointer: null_mut(),
+        is_managed: 0,
+        allocation_flags: 0,
+    };
+    // SAFETY: `found` is valid for a write.
+    status(unsafe { (HIP.pointer_get_attributes)(&raw mut found, pointer) })?;
+    let start = allocation(pointer)?.base;
+    if with_managed(|managed| managed.contains(&start)) {
+        found.memory_type = MemoryType::MANAGED.0;
+        found.is_managed = 1;
+    }
+    Ok(found)
+}
+
+/// Allocates rows of `width` bytes.
+///
+/// # Safety
+///
+/// The outputs are null or valid for writes.
+unsafe fn pitched(out: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) -> Result<(), Code> {
+    let row = width.checked_next_multiple_of(PITCH).ok_or(Code::INVALID_VALUE)?;
+    let size = row.checked_mul(height).ok_or(Code::INVALID_VALUE)?;
+    // SAFETY: as this function's.
+    unsafe { put(pitch, row) }?;
+    // SAFETY: as this function's.
+    status(unsafe { (HIP.malloc)(out, size) })
+}
+
+/// Fills `height` rows of `width` bytes, in stream order.
+fn fill_rows(
+    to: *mut c_void,
+    pitch: usize,
+    value: c_int,
+    width: usize,
+    height: usize,
+    stream: *mut c_void,
+) -> Result<(), Code> {
+    if height > 1 && pitch < width {
+        return Err(Code::INVALID_PITCH_VALUE);
+    }
+    if pitch == width {
+        let size = width.checked_mul(height).ok_or(Code::INVALID_VALUE)?;
+        // SAFETY: the software device checks the range.
+        return status(unsafe { (HIP.memset_async)(to, value, size, stream) });
+    }
+    for row in 0..height {
+        let offset = row.checked_mul(pitch).ok_or(Code::INVALID_VALUE)?;
+        // SAFETY: the software device checks the range.
+        status(unsafe { (HIP.memset_async)(to.wrapping_byte_add(offset), value, width, stream) })?;
+    }
+    Ok(())
+}
+
+fn synchronise(stream: *mut c_void) -> Result<(), Code> {
+    // SAFETY: the software device checks the handle; queued work is under the contract of the calls that queued it.
+    status(unsafe { (HIP.stream_synchronize)(stream) })
+}
+
+fn only_device(device: c_int) -> Result<(), Code> {
+    if device == 0 { Ok(()) } else { Err(Code::INVALID_DEVICE) }
+}
+
+compose! {
+    /// `hipFree`, of managed memory too.
+    fn hipFree(memory: *mut c_void) {
+        let managed = with_managed(|managed| managed.remove(&(memory.addr() as u64)));
+        let free = if managed { HIP.host_free } else { HIP.free };
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { free(memory) })
+    }
+
+    /// `hipMallocManaged`.
+    fn hipMallocManaged(out: *mut *mut c_void, size: usize, _flags: c_uint) {
+        if size == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.host_malloc)(out, size, 0) })?;
+        // SAFETY: the call succeeded, so `out` is valid and holds the address.
+        let memory = unsafe { out.read() };
+        with_managed(|managed| managed.insert(memory.addr() as u64));
+        Ok(())
+    }
+
+    /// `hipMemAdvise`: advice changes nothing here.
+    fn hipMemAdvise(memory: *const c_void, _size: usize, _advice: c_int, _device: c_int) {
+        allocation(memory).map(|_| ())
+    }
+
+    /// `hipMemPrefetchAsync`: all memory is where it is needed.
+    fn hipMemPrefetchAsync(memory: *const c_void, _size: usize, _device: c_int, _stream: *mut c_void) {
+        allocation(memory).map(|_| ())
+    }
+
+    /// `hipStreamAttachMemAsync`: all streams see all managed memory.
+    fn hipStreamAttachMemAsync(_stream: *mut c_void, memory: *mut c_void, _size: usize, _flags: c_uint) {
+        allocation(memory).map(|_| ())
+    }
+
+    /// `hipExtMallocWithFlags`: all device memory is fine-grained.
+    fn hipExtMallocWithFlags(out: *mut *mut c_void, size: usize, _flags: c_uint) {
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.malloc)(out, size) })
+    }
+
+    /// `hipMallocHost`.
+    fn hipMallocHost(out: *mut *mut c_void, size: usize) {
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.host_malloc)(out, size, 0) })
+    }
+
+    /// `hipMemAllocHost`.
+    fn hipMemAllocHost(out: *mut *mut c_void, size: usize) {
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.host_malloc)(out, size, 0) })
+    }
+
+    /// `hipHostGetFlags`: pinned memory has the default flags.
+    fn hipHostGetFlags(flags: *mut c_uint, memory: *mut c_void) {
+        if attributes(memory)?.memory_type != MemoryType::HOST.0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(flags, 0) }
+    }
+
+    /// `hipMallocPitch`.
+    fn hipMallocPitch(out: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) {
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { pitched(out, pitch, width, height) }
+    }
+
+    /// `hipMemAllocPitch`.
+    fn hipMemAllocPitch(
+        out: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize, _element: c_uint,
+    ) {
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { pitched(out, pitch, width, height) }
+    }
+
+    /// `hipMemset2D`.
+    fn hipMemset2D(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
+        fill_rows(to, pitch, value, width, height, null_mut())?;
+        synchronise(null_mut())
+    }
+
+    /// `hipMemset2D_spt`.
+    fn hipMemset2D_spt(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
+        fill_rows(to, pitch, value, width, height, null_mut())?;
+        synchronise(null_mut())
+    }
+
+    /// `hipMemset2DAsync`.
+    fn hipMemset2DAsync(
+        to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: *mut c_void,
+    ) {
+        fill_rows(to, pitch, value, width, height, stream)
+    }
+
+    /// `hipMemsetD8`.
+    fn hipMemsetD8(to: *mut c_void, value: u8, count: usize) {
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memset)(to, value.into(), count) })
+    }
+
+    /// `hipMemsetD8Async`.
+    fn hipMemsetD8Async(to: *mut c_void, value: u8, count: usize, stream: *mut c_void) {
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memset_async)(to, value.into(), count, stream) })
+    }
+
+    /// `hipMemcpyWithStream`.
+    fn hipMemcpyWithStream(
+        to: *mut c_void, from: *const c_void, size: usize, kind: c_int, stream: *mut c_void,
+    ) {
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) })?;
+        synchronise(stream)
+    }
+
+    /// `hipMemcpyPeer`: there is one device.
+    fn hipMemcpyPeer(
+        to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, size: usize,
+    ) {
+        only_device(to_device)?;
+        only_device(from_device)?;
+        let kind = MemcpyKind::DeviceToDevice.number();
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memcpy)(to, from, size, kind) })
+    }
+
+    /// `hipMemcpyPeerAsync`: there is one device.
+    fn hipMemcpyPeerAsync(
+        to: *mut c_void, to_device: c_int, from: *const c_void, from_device: c_int, size: usize,
+        stream: *mut c_void,
+    ) {
+        only_device(to_device)?;
+        only_device(from_device)?;
+        let kind = MemcpyKind::DeviceToDevice.number();
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) })
+    }
+
+    /// `hipMemGetAddressRange`.
+    fn hipMemGetAddressRange(start: *mut *mut c_void, size: *mut usize, pointer: *mut c_void) {
+        let found = allocation(pointer)?;
+        let address = usize::try_from(found.base).map_err(|_| Code::INVALID_VALUE)?;
+        let bytes = usize::try_from(found.size).map_err(|_| Code::INVALID_VALUE)?;
+        if !start.is_null() {
+            // SAFETY: not null, so valid by HIP's contract.
+            unsafe { put(start, with_exposed_provenance_mut(address)) }?;
+        }
+        if !size.is_null() {
+            // SAFETY: not null, so valid by HIP's contract.
+            unsafe { put(size, bytes) }?;
+        }
+        Ok(())
+    }
+
+    /// `hipMemPtrGetInfo`.
+    fn hipMemPtrGetInfo(pointer: *mut c_void, size: *mut usize) {
+        let bytes = usize::try_from(allocation(pointer)?.size).map_err(|_| Code::INVALID_VALUE)?;
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(size, bytes) }
+    }
+
+    /// `hipPointerGetAttributes`.
+    fn hipPointerGetAttributes(out: *mut PointerAttributes, pointer: *const c_void) {
+        let found = attributes(pointer)?;
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(out, found) }
+    }
+
+    /// `hipPointerGetAttribute`: the output's type follows from the attribute.
+    fn hipPointerGetAttribute(out: *mut c_void, attribute: c_int, pointer: *mut c_void) {
+        let found = attributes(pointer)?;
+        match attribute {
+            // HIP_POINTER_ATTRIBUTE_MEMORY_TYPE.
+            // SAFETY: null or valid for this attribute's type by HIP's contract; likewise below.
+            2 => unsafe { put(out.cast(), found.memory_type) },
+            // HIP_POINTER_ATTRIBUTE_DEVICE_POINTER.
+            // SAFETY: as above.
+            3 => unsafe { put(out.cast(), found.device_pointer) },
+            // HIP_POINTER_ATTRIBUTE_HOST_POINTER.
+            // SAFETY: as above.
+            4 => unsafe { put(out.cast(), found.host_pointer) },
+            // HIP_POINTER_ATTRIBUTE_IS_MANAGED.
+            // SAFETY: as above.
+            8 => unsafe { put(out.cast(), found.is_managed != 0) },
+            // HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL.
+            // SAFETY: as above.
+            9 => unsafe { put(out.cast(), found.device) },
+            // HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR.
+            // SAFETY: as above.
+            11 => unsafe { put(out.cast(), allocation(pointer)?.base) },
+            // HIP_POINTER_ATTRIBUTE_RANGE_SIZE.
+            // SAFETY: as above.
+            12 => unsafe { put(out.cast(), allocation(pointer)?.size) },
+            // HIP_POINTER_ATTRIBUTE_MAPPED.
+            // SAFETY: as above.
+            13 => unsafe { put(out.cast(), true) },
+            _ => Err(Code::NOT_SUPPORTED),
+        }
+    }
+}

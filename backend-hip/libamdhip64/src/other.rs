@@ -1,0 +1,110 @@
+//! Exports that answer something else than a status.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr::null;
+
+use crate::export::print_line;
+
+/// `hipChannelFormatDesc`: the bits of each component, and what they are.
+#[repr(C)]
+struct ChannelFormat {
+    bits: [c_int; 4],
+    kind: c_int,
+}
+
+/// `hipCreateChannelDesc`.
+#[unsafe(no_mangle)]
+extern "C" fn hipCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_int) -> ChannelFormat {
+    ChannelFormat { bits: [x, y, z, w], kind }
+}
+
+/// `hipApiName`: no call has a number here.
+#[unsafe(no_mangle)]
+extern "C" fn hipApiName(_id: u32) -> *const c_char {
+    c"unknown".as_ptr()
+}
+
+/// `hipKernelNameRef`: no name is kept for C.
+#[unsafe(no_mangle)]
+extern "C" fn hipKernelNameRef(_function: *mut c_void) -> *const c_char {
+    null()
+}
+
+/// `hipKernelNameRefByPtr`: no name is kept for C.
+#[unsafe(no_mangle)]
+extern "C" fn hipKernelNameRefByPtr(_kernel: *const c_void, _stream: *mut c_void) -> *const c_char {
+    null()
+}
+
+/// `hipGetStreamDeviceId`: there is one device.
+#[unsafe(no_mangle)]
+extern "C" fn hipGetStreamDeviceId(_stream: *mut c_void) -> c_int {
+    0
+}
+
+/// `__hipRegisterTexture`: gfx942 has no textures.
+#[unsafe(no_mangle)]
+extern "C" fn __hipRegisterTexture() {
+    print_line("assay: textures are not supported by the software device");
+}
+
+/// `__hipRegisterSurface`: gfx942 has no surfaces.
+#[unsafe(no_mangle)]
+extern "C" fn __hipRegisterSurface() {
+    print_line("assay: surfaces are not supported by the software device");
+}
+
+/// `__hipGetPCH`: there is no precompiled header.
+///
+/// # Safety
+///
+/// The outputs are valid for writes.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __hipGetPCH(header: *mut *const c_char, size: *mut c_uint) {
+    // SAFETY: as this function's.
+    unsafe { header.write(null()) };
+    // SAFETY: as this function's.
+    unsafe { size.write(0) };
+}
+
+/// `HIPRTC_ERROR_INTERNAL_ERROR`.
+const HIPRTC_INTERNAL_ERROR: c_int = 11;
+
+/// Calls of hiprtc that a program finds in this library, as ROCm 6 has them.
+macro_rules! hiprtc {
+    ($($name:ident)*) => {
+        $(
+            #[unsafe(no_mangle)]
+            extern "C" fn $name() -> c_int {
+                print_line(concat!("assay: ", stringify!($name), " needs a compiler, which this library does not have"));
+                HIPRTC_INTERNAL_ERROR
+            }
+        )*
+    };
+}
+
+hiprtc! {
+    hiprtcAddNameExpression
+    hiprtcCompileProgram
+    hiprtcCreateProgram
+    hiprtcDestroyProgram
+    hiprtcGetBitcode
+    hiprtcGetBitcodeSize
+    hiprtcGetCode
+    hiprtcGetCodeSize
+    hiprtcGetLoweredName
+    hiprtcGetProgramLog
+    hiprtcGetProgramLogSize
+    hiprtcLinkAddData
+    hiprtcLinkAddFile
+    hiprtcLinkComplete
+    hiprtcLinkCreate
+    hiprtcLinkDestroy
+    hiprtcVersion
+}
+
+/// `hiprtcGetErrorString`.
+#[unsafe(no_mangle)]
+extern "C" fn hiprtcGetErrorString(_code: c_int) -> *const c_char {
+    c"HIPRTC_ERROR_INTERNAL_ERROR".as_ptr()
+}

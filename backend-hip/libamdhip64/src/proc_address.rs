@@ -1,0 +1,61 @@
+//! `hipGetProcAddress`.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use hip_api::Code;
+
+use crate::export::{Lookup, put};
+use crate::{device, forward, function, launch, memory, pool, registration, stream, symbol, unsupported};
+
+const LOOKUPS: [Lookup; 11] = [
+    forward::address,
+    device::address,
+    function::address,
+    launch::address,
+    memory::address,
+    pool::address,
+    registration::address,
+    stream::address,
+    symbol::address,
+    address,
+    unsupported::address,
+];
+
+/// `HIP_GET_PROC_ADDRESS_SUCCESS`.
+const FOUND: c_int = 0;
+/// `HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND`.
+const NOT_FOUND: c_int = 1;
+
+/// The exported name that a caller of `hipGetProcAddress` means: of calls with two layouts, the newer one.
+fn newest(name: &str) -> &str {
+    match name {
+        "hipGetDeviceProperties" => "hipGetDevicePropertiesR0600",
+        "hipChooseDevice" => "hipChooseDeviceR0600",
+        other => other,
+    }
+}
+
+compose! {
+    /// `hipGetProcAddress`: all versions of the runtime are in this one.
+    fn hipGetProcAddress(
+        name: *const c_char,
+        function: *mut *mut c_void,
+        _version: c_int,
+        _flags: u64,
+        result: *mut c_int,
+    ) {
+        if name.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, so a string by HIP's contract.
+        let name = unsafe { CStr::from_ptr(name) }.to_str().map_err(|_| Code::INVALID_VALUE)?;
+        let found = LOOKUPS.iter().find_map(|lookup| lookup(newest(name)));
+        if !result.is_null() {
+            // SAFETY: not null, so valid by HIP's contract.
+            unsafe { put(result, if found.is_some() { FOUND } else { NOT_FOUND }) }?;
+        }
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(function, found.unwrap_or_default()) }?;
+        found.map(|_| ()).ok_or(Code::INVALID_VALUE)
+    }
+}

@@ -1,0 +1,82 @@
+//! Flags, priorities, callbacks.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use hip_api::Code;
+
+use crate::export::{HIP, put, status};
+
+/// `hipStreamCallback_t`.
+type Callback = unsafe extern "C" fn(*mut c_void, i32, *mut c_void);
+
+/// A callback with its arguments.
+struct Callee {
+    callback: Callback,
+    stream: *mut c_void,
+    data: *mut c_void,
+}
+
+/// Calls a [`Callee`].
+///
+/// # Safety
+///
+/// `callee` came from `Box::into_raw`, and this is its only use.
+unsafe extern "C" fn call(callee: *mut c_void) {
+    // SAFETY: as this function's.
+    let callee = unsafe { Box::from_raw(callee.cast::<Callee>()) };
+    // SAFETY: whoever added the callback allows one call.
+    unsafe { (callee.callback)(callee.stream, Code::SUCCESS.0, callee.data) };
+}
+
+/// `hipStreamCaptureStatusNone`.
+const NOT_CAPTURING: c_int = 0;
+
+compose! {
+    /// `hipStreamAddCallback`.
+    fn hipStreamAddCallback(
+        stream: *mut c_void, callback: Option<Callback>, data: *mut c_void, flags: c_uint,
+    ) {
+        let callback = callback.filter(|_| flags == 0).ok_or(Code::INVALID_VALUE)?;
+        let callee = Box::into_raw(Box::new(Callee { callback, stream, data }));
+        // SAFETY: `call` may be called once with `callee`, on any thread: the caller allows that of the callback.
+        status(unsafe { (HIP.launch_host_func)(stream, Some(call), callee.cast()) })
+    }
+
+    /// `hipStreamGetDevice`: there is one.
+    fn hipStreamGetDevice(_stream: *mut c_void, device: *mut c_int) {
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(device, 0) }
+    }
+
+    /// `hipStreamGetPriority`: all streams have the same.
+    fn hipStreamGetPriority(_stream: *mut c_void, priority: *mut c_int) {
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(priority, 0) }
+    }
+
+    /// `hipDeviceGetStreamPriorityRange`: there is one priority.
+    fn hipDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
+        for out in [least, greatest] {
+            if !out.is_null() {
+                // SAFETY: not null, so valid by HIP's contract.
+                unsafe { put(out, 0) }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `hipStreamIsCapturing`: none is.
+    fn hipStreamIsCapturing(_stream: *mut c_void, state: *mut c_int) {
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(state, NOT_CAPTURING) }
+    }
+
+    /// `hipEventRecordWithFlags`.
+    fn hipEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, flags: c_uint) {
+        if flags != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.event_record)(event, stream) })
+    }
+}

@@ -1,0 +1,81 @@
+//! Variables of the device, by their host addresses.
+
+use std::ffi::{c_int, c_void};
+
+use hip_api::Code;
+
+use crate::export::{HIP, put, status};
+use crate::registration;
+
+/// The address of `size` bytes from `offset` on in a variable.
+fn part(symbol: *const c_void, size: usize, offset: usize) -> Result<*mut c_void, Code> {
+    let variable = registration::variable(symbol)?;
+    let inside = offset.checked_add(size).is_some_and(|end| end <= variable.size);
+    if inside { Ok(variable.address.wrapping_byte_add(offset)) } else { Err(Code::INVALID_VALUE) }
+}
+
+compose! {
+    /// `hipGetSymbolAddress`.
+    fn hipGetSymbolAddress(out: *mut *mut c_void, symbol: *const c_void) {
+        let variable = registration::variable(symbol)?;
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(out, variable.address) }
+    }
+
+    /// `hipGetSymbolSize`.
+    fn hipGetSymbolSize(out: *mut usize, symbol: *const c_void) {
+        let variable = registration::variable(symbol)?;
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(out, variable.size) }
+    }
+
+    /// `hipMemcpyToSymbol`.
+    fn hipMemcpyToSymbol(symbol: *const c_void, from: *const c_void, size: usize, offset: usize, kind: c_int) {
+        let to = part(symbol, size, offset)?;
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memcpy)(to, from, size, kind) })
+    }
+
+    /// `hipMemcpyToSymbol_spt`.
+    fn hipMemcpyToSymbol_spt(
+        symbol: *const c_void, from: *const c_void, size: usize, offset: usize, kind: c_int,
+    ) {
+        let to = part(symbol, size, offset)?;
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memcpy)(to, from, size, kind) })
+    }
+
+    /// `hipMemcpyToSymbolAsync`.
+    fn hipMemcpyToSymbolAsync(
+        symbol: *const c_void, from: *const c_void, size: usize, offset: usize, kind: c_int, stream: *mut c_void,
+    ) {
+        let to = part(symbol, size, offset)?;
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) })
+    }
+
+    /// `hipMemcpyFromSymbol`.
+    fn hipMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, kind: c_int) {
+        let from = part(symbol, size, offset)?;
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memcpy)(to, from, size, kind) })
+    }
+
+    /// `hipMemcpyFromSymbol_spt`.
+    fn hipMemcpyFromSymbol_spt(
+        to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, kind: c_int,
+    ) {
+        let from = part(symbol, size, offset)?;
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memcpy)(to, from, size, kind) })
+    }
+
+    /// `hipMemcpyFromSymbolAsync`.
+    fn hipMemcpyFromSymbolAsync(
+        to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, kind: c_int, stream: *mut c_void,
+    ) {
+        let from = part(symbol, size, offset)?;
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) })
+    }
+}

@@ -1,0 +1,77 @@
+//! Programs that clang compiled and linked with `-lamdhip64` run on the library, found by `LD_LIBRARY_PATH` alone.
+
+use std::env;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// A folder that has the library under the names that programs of different releases ask for.
+fn library_folder(test: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libamdhip64").join(test);
+    std::fs::create_dir_all(&folder).expect("the folder can be made");
+    let program = env::current_exe().expect("the test has a path");
+    let library = program.with_file_name("libamdhip64.so");
+    assert!(library.exists(), "cargo builds {} with the tests", library.display());
+    for name in ["libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7"] {
+        let link = folder.join(name);
+        if link.symlink_metadata().is_ok() {
+            std::fs::remove_file(&link).expect("the old link can be removed");
+        }
+        symlink(&library, &link).expect("the link can be made");
+    }
+    folder
+}
+
+fn run(program: &str) -> Output {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("programs").join(program);
+    let mut command = Command::new(path);
+    command.env("LD_LIBRARY_PATH", library_folder(program)).env("LD_BIND_NOW", "1");
+    command.output().expect("the program starts")
+}
+
+fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("programs print UTF-8")
+}
+
+#[track_caller]
+fn assert_clean(program: &str, said: &str) {
+    let output = run(program);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    assert_eq!((out, err), (said, ""));
+}
+
+#[test]
+fn saxpy_gives_the_right_result() {
+    assert_clean("saxpy", "saxpy: right\n");
+}
+
+#[test]
+fn a_program_linked_against_versioned_symbols_runs() {
+    assert_clean("saxpy-rocm5", "saxpy: right\n");
+}
+
+#[test]
+fn variables_streams_and_queries_work() {
+    assert_clean("variables", "variables: right\n");
+}
+
+#[test]
+fn a_write_past_the_end_is_reported_and_the_error_sticks() {
+    let output = run("out_of_bounds");
+    let said = "copy: hipErrorIllegalAddress\nlast error: hipErrorIllegalAddress\n\
+                last error again: hipErrorIllegalAddress\n";
+    assert_eq!(text(&output.stdout), said);
+    let report = text(&output.stderr);
+    for part in ["saxpy", "out_of_bounds.hip:7", "4000 bytes"] {
+        assert!(report.contains(part), "{part}: {report}");
+    }
+}
+
+#[test]
+fn an_unsupported_call_says_its_name() {
+    let output = run("unsupported");
+    assert_eq!(text(&output.stdout), "hipErrorNotSupported\n");
+    let line = "assay: hipIpcGetMemHandle is not supported by the software device\n";
+    assert_eq!(text(&output.stderr), line);
+}
