@@ -1,24 +1,44 @@
-//! Names the library as ROCm 6 does, and makes a function for every call that is not supported.
-//!
-//! The exports have no symbol versions. The loader lets them satisfy references to any version, so programs of every
-//! release of ROCm find them. A library with versions is refused by programs that ask for a version it has not heard of.
+//! Names the library and its symbol versions as ROCm does, and makes a function for every call that is not supported.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::{env, fs};
 
-/// The names, one on each line.
+/// The names of the calls that are not supported, one on each line.
 const UNSUPPORTED: &str = "unsupported.txt";
 
+/// The symbol versions `hip_MAJOR.MINOR` that a program may ask for: the last minor version of each major one.
+///
+/// The loader refuses a program that asks for a version which the library does not define. There is room for releases
+/// to come.
+const LAST_MINOR: [(u32, u32); 5] = [(4, 9), (5, 9), (6, 9), (7, 40), (8, 40)];
+
 fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
     println!("cargo:rerun-if-changed={UNSUPPORTED}");
-    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libamdhip64.so.6");
-    let names = fs::read_to_string(UNSUPPORTED).expect("the list of calls is beside this file");
-    let mut table = "unsupported! {\n".to_owned();
-    for name in names.lines() {
-        writeln!(table, "    {name}").expect("a string grows");
-    }
-    table.push_str("}\n");
     let folder = env::var_os("OUT_DIR").expect("cargo sets it");
-    fs::write(Path::new(&folder).join("unsupported.rs"), table).expect("cargo made the folder");
+    let folder = Path::new(&folder);
+    fs::write(folder.join("unsupported.rs"), unsupported()).expect("cargo made the folder");
+    let script = folder.join("versions.map");
+    fs::write(&script, versions()).expect("cargo made the folder");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libamdhip64.so.6");
+    println!("cargo:rustc-cdylib-link-arg=-Wl,--version-script={}", script.display());
+}
+
+/// The call of the macro that makes a function per name.
+fn unsupported() -> String {
+    let names = fs::read_to_string(UNSUPPORTED).expect("the list of calls is beside this file");
+    format!("unsupported! {{\n{names}}}\n")
+}
+
+/// A version script that defines versions without symbols. A symbol without a version satisfies a reference to any
+/// version that the library defines, so that no list says which release brought which symbol.
+fn versions() -> String {
+    let mut script = String::new();
+    for (major, last) in LAST_MINOR {
+        for minor in 0..=last {
+            writeln!(script, "hip_{major}.{minor} {{}};").expect("a string grows");
+        }
+    }
+    script
 }
