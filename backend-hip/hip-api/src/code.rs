@@ -44,6 +44,8 @@ impl Code {
     pub const FILE_NOT_FOUND: Self = Self(301);
     /// `hipErrorInvalidHandle`: invalid resource handle.
     pub const INVALID_HANDLE: Self = Self(400);
+    /// `hipErrorIllegalState`: the operation cannot be performed in the present state.
+    pub const ILLEGAL_STATE: Self = Self(401);
     /// `hipErrorNotFound`: named symbol not found.
     pub const NOT_FOUND: Self = Self(500);
     /// `hipErrorNotReady`: device not ready.
@@ -64,6 +66,10 @@ impl Code {
     pub const COOPERATIVE_LAUNCH_TOO_LARGE: Self = Self(720);
     /// `hipErrorNotSupported`: operation not supported.
     pub const NOT_SUPPORTED: Self = Self(801);
+    /// `hipErrorStreamCaptureUnsupported`: operation not permitted when stream is capturing.
+    pub const STREAM_CAPTURE_UNSUPPORTED: Self = Self(900);
+    /// `hipErrorGraphExecUpdateFailure`: the graph update was not performed.
+    pub const GRAPH_EXEC_UPDATE_FAILURE: Self = Self(910);
     /// `hipErrorUnknown`: unknown error.
     pub const UNKNOWN: Self = Self(999);
 
@@ -100,6 +106,7 @@ const CODES: &[Entry] = &[
     Entry(209, c"hipErrorNoBinaryForGpu", c"no kernel image is available for execution on the device"),
     Entry(301, c"hipErrorFileNotFound", c"file not found"),
     Entry(400, c"hipErrorInvalidHandle", c"invalid resource handle"),
+    Entry(401, c"hipErrorIllegalState", c"the operation cannot be performed in the present state"),
     Entry(500, c"hipErrorNotFound", c"named symbol not found"),
     Entry(600, c"hipErrorNotReady", c"device not ready"),
     Entry(700, c"hipErrorIllegalAddress", c"an illegal memory access was encountered"),
@@ -109,5 +116,7 @@ const CODES: &[Entry] = &[
     Entry(710, c"hipErrorAssert", c"device-side assert triggered"),
     Entry(719, c"hipErrorLaunchFailure", c"unspecified launch failure"),
     Entry(801, c"hipErrorNotSupported", c"operation not supported"),
+    Entry(900, c"hipErrorStreamCaptureUnsupported", c"operation not permitted when stream is capturing"),
+    Entry(910, c"hipErrorGraphExecUpdateFailure", c"the graph update was not performed"),
     Entry(999, c"hipErrorUnknown", c"unknown error"),
 ];

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
-use hip_api::{DeviceProperties, HostFunction};
+use hip_api::DeviceProperties;
 
 use crate::export::HIP;
 
@@ -36,10 +36,6 @@ forward! {
 
     hipMemcpy(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy;
     hipMemcpy_spt(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy;
-    hipMemcpyAsync(to: *mut c_void, from: *const c_void, size: usize, kind: c_int, stream: *mut c_void) = memcpy_async;
-    hipMemcpyAsync_spt(
-        to: *mut c_void, from: *const c_void, size: usize, kind: c_int, stream: *mut c_void,
-    ) = memcpy_async;
     hipMemcpy2D(
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
         kind: c_int,
@@ -48,24 +44,14 @@ forward! {
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
         kind: c_int,
     ) = memcpy_2d;
-    hipMemcpy2DAsync(
-        to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
-        kind: c_int, stream: *mut c_void,
-    ) = memcpy_2d_async;
     hipMemcpyHtoD(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_htod;
     hipMemcpyDtoH(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtoh;
     hipMemcpyDtoD(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtod;
-    hipMemcpyHtoDAsync(to: *mut c_void, from: *mut c_void, size: usize, stream: *mut c_void) = memcpy_htod_async;
-    hipMemcpyDtoHAsync(to: *mut c_void, from: *mut c_void, size: usize, stream: *mut c_void) = memcpy_dtoh_async;
-    hipMemcpyDtoDAsync(to: *mut c_void, from: *mut c_void, size: usize, stream: *mut c_void) = memcpy_dtod_async;
 
     hipMemset(to: *mut c_void, value: c_int, size: usize) = memset;
     hipMemset_spt(to: *mut c_void, value: c_int, size: usize) = memset;
-    hipMemsetAsync(to: *mut c_void, value: c_int, size: usize, stream: *mut c_void) = memset_async;
     hipMemsetD16(to: *mut c_void, value: u16, count: usize) = memset_d16;
-    hipMemsetD16Async(to: *mut c_void, value: u16, count: usize, stream: *mut c_void) = memset_d16_async;
     hipMemsetD32(to: *mut c_void, value: c_int, count: usize) = memset_d32;
-    hipMemsetD32Async(to: *mut c_void, value: c_int, count: usize, stream: *mut c_void) = memset_d32_async;
 
     hipStreamCreate(stream: *mut *mut c_void) = stream_create;
     hipStreamCreateWithFlags(stream: *mut *mut c_void, flags: c_uint) = stream_create_with_flags;
@@ -73,21 +59,10 @@ forward! {
         stream: *mut *mut c_void, flags: c_uint, priority: c_int,
     ) = stream_create_with_priority;
     hipStreamDestroy(stream: *mut c_void) = stream_destroy;
-    hipStreamSynchronize(stream: *mut c_void) = stream_synchronize;
-    hipStreamSynchronize_spt(stream: *mut c_void) = stream_synchronize;
-    hipStreamQuery(stream: *mut c_void) = stream_query;
-    hipStreamQuery_spt(stream: *mut c_void) = stream_query;
-    hipStreamWaitEvent(stream: *mut c_void, event: *mut c_void, flags: c_uint) = stream_wait_event;
-    hipStreamWaitEvent_spt(stream: *mut c_void, event: *mut c_void, flags: c_uint) = stream_wait_event;
-    hipLaunchHostFunc(
-        stream: *mut c_void, function: Option<HostFunction>, argument: *mut c_void,
-    ) = launch_host_func;
 
     hipEventCreate(event: *mut *mut c_void) = event_create;
     hipEventCreateWithFlags(event: *mut *mut c_void, flags: c_uint) = event_create_with_flags;
     hipEventDestroy(event: *mut c_void) = event_destroy;
-    hipEventRecord(event: *mut c_void, stream: *mut c_void) = event_record;
-    hipEventRecord_spt(event: *mut c_void, stream: *mut c_void) = event_record;
     hipEventSynchronize(event: *mut c_void) = event_synchronize;
     hipEventQuery(event: *mut c_void) = event_query;
     hipEventElapsedTime(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) = event_elapsed_time;
@@ -101,11 +76,6 @@ forward! {
         out: *mut *mut c_void, size: *mut usize, module: *mut c_void, name: *const c_char,
     ) = module_get_global;
     hipFuncGetAttribute(value: *mut c_int, attribute: c_int, function: *mut c_void) = func_get_attribute;
-    hipModuleLaunchKernel(
-        function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
-        block_z: c_uint, shared_bytes: c_uint, stream: *mut c_void, params: *mut *mut c_void,
-        extra: *mut *mut c_void,
-    ) = module_launch_kernel;
 }
 
 /// `hipGetErrorName`.

@@ -7,25 +7,26 @@ use std::ptr::null_mut;
 
 use hip_api::Code;
 
+use crate::capture::{self, NodeKind};
 use crate::export::{HIP, put, status};
 use crate::registration;
 
 /// `dim3`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Dim3 {
-    x: c_uint,
-    y: c_uint,
-    z: c_uint,
+pub(crate) struct Dim3 {
+    pub(crate) x: c_uint,
+    pub(crate) y: c_uint,
+    pub(crate) z: c_uint,
 }
 
 /// What stands between `<<<` and `>>>`.
 #[derive(Clone, Copy)]
-struct Configuration {
-    grid: Dim3,
-    block: Dim3,
-    shared_bytes: usize,
-    stream: *mut c_void,
+pub(crate) struct Configuration {
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    pub(crate) shared_bytes: usize,
+    pub(crate) stream: *mut c_void,
 }
 
 thread_local! {
@@ -41,33 +42,58 @@ thread_local! {
 /// `arguments` is as `hipLaunchKernel` demands.
 unsafe fn launch(kernel: *const c_void, at: Configuration, arguments: *mut *mut c_void) -> Result<(), Code> {
     let function = registration::function(kernel)?;
+    // SAFETY: as this function's.
+    unsafe { queue(function, at, arguments) }
+}
+
+/// Launches a function, or records the launch with copies of its arguments.
+///
+/// # Safety
+///
+/// `arguments` is as `hipLaunchKernel` demands.
+pub(crate) unsafe fn queue(
+    function: *mut c_void,
+    at: Configuration,
+    arguments: *mut *mut c_void,
+) -> Result<(), Code> {
     let shared = c_uint::try_from(at.shared_bytes).map_err(|_| Code::INVALID_CONFIGURATION)?;
     let Configuration { grid, block, stream, .. } = at;
+    let run = move |stream, arguments| {
+        // SAFETY: the arguments are the caller's, or copies of them.
+        unsafe {
+            (HIP.module_launch_kernel)(
+                function,
+                grid.x,
+                grid.y,
+                grid.z,
+                block.x,
+                block.y,
+                block.z,
+                shared,
+                stream,
+                arguments,
+                null_mut(),
+            )
+        }
+    };
+    if !capture::is_capturing(stream) {
+        return status(run(stream, arguments));
+    }
     // SAFETY: as this function's.
-    status(unsafe {
-        (HIP.module_launch_kernel)(
-            function,
-            grid.x,
-            grid.y,
-            grid.z,
-            block.x,
-            block.y,
-            block.z,
-            shared,
-            stream,
-            arguments,
-            null_mut(),
-        )
+    let copies = unsafe { softhip::api::copy_arguments(function, arguments) }?;
+    capture::queue(stream, NodeKind::Kernel, move |stream| {
+        let pointer = |copy: &Option<Vec<u8>>| {
+            copy.as_ref().map_or(null_mut(), |bytes| bytes.as_ptr().cast_mut().cast::<c_void>())
+        };
+        // The device only reads through these pointers.
+        let mut pointers: Vec<_> = copies.iter().map(pointer).collect();
+        run(stream, pointers.as_mut_ptr())
     })
 }
 
 /// Records an event, if there is one.
 fn record(event: *mut c_void, stream: *mut c_void) -> Result<(), Code> {
-    if event.is_null() {
-        return Ok(());
-    }
-    // SAFETY: the software device checks handles.
-    status(unsafe { (HIP.event_record)(event, stream) })
+    if event.is_null() { Ok(()) } else { capture::record_event(event, stream) }
 }
 
 compose! {

@@ -10,6 +10,8 @@
 //! |---|---|
 //! | `export` | the macros that make C functions, and what every call does last |
 //! | `forward` | calls that the software device has: name, signature and target |
+//! | `queued` | calls that a stream runs later, or records |
+//! | `capture`, `graph` | streams that capture, and graphs |
 //! | `registration` | fat binaries, kernels and variables that the compiler's code registers |
 //! | `launch` | `hipLaunchKernel` and the call configuration of `<<<>>>` |
 //! | `symbol` | variables of the device, by their host addresses |
@@ -30,14 +32,17 @@
 
 #[macro_use]
 mod export;
+mod capture;
 mod device;
 mod forward;
 mod function;
+mod graph;
 mod launch;
 mod memory;
 mod other;
 mod pool;
 mod proc_address;
+mod queued;
 mod registration;
 mod stream;
 mod symbol;

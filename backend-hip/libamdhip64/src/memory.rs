@@ -9,6 +9,7 @@ use hip_api::{Code, MemcpyKind, MemoryType, PointerAttributes};
 use softhip::control::current;
 use softhip::memory::AllocationInfo;
 
+use crate::capture::{self, NodeKind};
 use crate::export::{HIP, put, status};
 
 /// Rows of pitched memory begin at multiples of this many bytes, as on gfx942.
@@ -61,6 +62,14 @@ unsafe fn pitched(out: *mut *mut c_void, pitch: *mut usize, width: usize, height
     status(unsafe { (HIP.malloc)(out, size) })
 }
 
+/// Fills bytes, in stream order.
+fn fill(to: *mut c_void, value: c_int, size: usize, stream: *mut c_void) -> Result<(), Code> {
+    capture::queue(stream, NodeKind::Fill, move |stream| {
+        // SAFETY: the software device checks the range.
+        unsafe { (HIP.memset_async)(to, value, size, stream) }
+    })
+}
+
 /// Fills `height` rows of `width` bytes, in stream order.
 fn fill_rows(
     to: *mut c_void,
@@ -75,13 +84,11 @@ fn fill_rows(
     }
     if pitch == width {
         let size = width.checked_mul(height).ok_or(Code::INVALID_VALUE)?;
-        // SAFETY: the software device checks the range.
-        return status(unsafe { (HIP.memset_async)(to, value, size, stream) });
+        return fill(to, value, size, stream);
     }
     for row in 0..height {
         let offset = row.checked_mul(pitch).ok_or(Code::INVALID_VALUE)?;
-        // SAFETY: the software device checks the range.
-        status(unsafe { (HIP.memset_async)(to.wrapping_byte_add(offset), value, width, stream) })?;
+        fill(to.wrapping_byte_add(offset), value, width, stream)?;
     }
     Ok(())
 }
@@ -200,8 +207,7 @@ compose! {
 
     /// `hipMemsetD8Async`.
     fn hipMemsetD8Async(to: *mut c_void, value: u8, count: usize, stream: *mut c_void) {
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.memset_async)(to, value.into(), count, stream) })
+        fill(to, value.into(), count, stream)
     }
 
     /// `hipMemcpyWithStream`.
@@ -232,8 +238,10 @@ compose! {
         only_device(to_device)?;
         only_device(from_device)?;
         let kind = MemcpyKind::DeviceToDevice.number();
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) })
+        capture::queue(stream, NodeKind::Copy, move |stream| {
+            // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
+            unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) }
+        })
     }
 
     /// `hipMemGetAddressRange`.

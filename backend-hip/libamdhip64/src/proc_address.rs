@@ -5,10 +5,15 @@ use std::ffi::{CStr, c_char, c_int, c_void};
 use hip_api::Code;
 
 use crate::export::{Lookup, put};
-use crate::{device, forward, function, launch, memory, pool, registration, stream, symbol, unsupported};
+use crate::{
+    device, forward, function, graph, launch, memory, pool, queued, registration, stream, symbol, unsupported,
+};
 
-const LOOKUPS: [Lookup; 11] = [
+const LOOKUPS: [Lookup; 14] = [
     forward::address,
+    queued::address,
+    queued::last_address,
+    graph::address,
     device::address,
     function::address,
     launch::address,

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use hip_api::Code;
 
+use crate::capture;
 use crate::export::{HIP, put, status};
 
 /// `hipStreamCallback_t`.
@@ -27,9 +28,6 @@ unsafe extern "C" fn call(callee: *mut c_void) {
     // SAFETY: whoever added the callback allows one call.
     unsafe { (callee.callback)(callee.stream, Code::SUCCESS.0, callee.data) };
 }
-
-/// `hipStreamCaptureStatusNone`.
-const NOT_CAPTURING: c_int = 0;
 
 compose! {
     /// `hipStreamAddCallback`.
@@ -65,18 +63,11 @@ compose! {
         Ok(())
     }
 
-    /// `hipStreamIsCapturing`: none is.
-    fn hipStreamIsCapturing(_stream: *mut c_void, state: *mut c_int) {
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(state, NOT_CAPTURING) }
-    }
-
     /// `hipEventRecordWithFlags`.
     fn hipEventRecordWithFlags(event: *mut c_void, stream: *mut c_void, flags: c_uint) {
         if flags != 0 {
             return Err(Code::NOT_SUPPORTED);
         }
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.event_record)(event, stream) })
+        capture::record_event(event, stream)
     }
 }

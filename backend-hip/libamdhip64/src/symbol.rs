@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use hip_api::Code;
 
+use crate::capture::{self, NodeKind};
 use crate::export::{HIP, put, status};
 use crate::registration;
 
@@ -50,8 +51,10 @@ compose! {
         symbol: *const c_void, from: *const c_void, size: usize, offset: usize, kind: c_int, stream: *mut c_void,
     ) {
         let to = part(symbol, size, offset)?;
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) })
+        capture::queue(stream, NodeKind::Copy, move |stream| {
+            // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
+            unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) }
+        })
     }
 
     /// `hipMemcpyFromSymbol`.
@@ -75,7 +78,9 @@ compose! {
         to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, kind: c_int, stream: *mut c_void,
     ) {
         let from = part(symbol, size, offset)?;
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) })
+        capture::queue(stream, NodeKind::Copy, move |stream| {
+            // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
+            unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) }
+        })
     }
 }

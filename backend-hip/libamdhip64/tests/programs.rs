@@ -75,3 +75,8 @@ fn an_unsupported_call_says_its_name() {
     let line = "assay: hipIpcGetMemHandle is not supported by the software device\n";
     assert_eq!(text(&output.stderr), line);
 }
+
+#[test]
+fn a_captured_graph_runs_and_can_be_updated() {
+    assert_clean("graph", "graph: right\n");
+}

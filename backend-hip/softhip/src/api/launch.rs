@@ -8,6 +8,7 @@ use hip_api::{Code, LAUNCH_PARAM_BUFFER_POINTER, LAUNCH_PARAM_BUFFER_SIZE, LAUNC
 use super::enter::enter;
 use super::handle;
 use super::host::HostSpan;
+use crate::control::current;
 use crate::sched::{Given, Shape};
 
 /// Reads `count` entries of an array of pointers at `at`.
@@ -25,7 +26,7 @@ unsafe fn entry(array: *mut *mut c_void, at: usize) -> *mut c_void {
 /// # Safety
 ///
 /// `params` has one entry per explicit argument of `kernel`, each null or valid for reads of the argument's size.
-unsafe fn each(kernel: &Kernel, params: *mut *mut c_void) -> Given {
+unsafe fn argument_values(kernel: &Kernel, params: *mut *mut c_void) -> Vec<Option<Vec<u8>>> {
     let mut values = Vec::new();
     for (index, argument) in kernel.explicit_arguments().enumerate() {
         // SAFETY: one entry per argument.
@@ -36,7 +37,7 @@ unsafe fn each(kernel: &Kernel, params: *mut *mut c_void) -> Given {
             span.to_vec()
         }));
     }
-    Given::Each(values)
+    values
 }
 
 /// Arguments from `extra`.
@@ -71,6 +72,23 @@ unsafe fn packed(extra: *mut *mut c_void) -> Result<Given, Code> {
     Ok(Given::Packed(span.to_vec()))
 }
 
+/// Copies of a launch's arguments, for a launch that comes later.
+///
+/// # Safety
+///
+/// `params` is null or has one entry per explicit argument of the function, each null or valid for reads of its size.
+pub unsafe fn copy_arguments(
+    function: *mut c_void,
+    params: *mut *mut c_void,
+) -> Result<Vec<Option<Vec<u8>>>, Code> {
+    let kernel = current().kernel(handle::function(function)?)?;
+    if params.is_null() {
+        return Ok(Vec::new());
+    }
+    // SAFETY: as this function's.
+    Ok(unsafe { argument_values(kernel.kernel(), params) })
+}
+
 /// `hipModuleLaunchKernel`. Arguments come from `params`, or from `extra`; not from both.
 ///
 /// # Safety
@@ -95,7 +113,7 @@ pub unsafe extern "C" fn hip_module_launch_kernel(
         let kernel = device.kernel(function)?;
         let given = match (params.is_null(), extra.is_null()) {
             // SAFETY: as this function's.
-            (false, true) => unsafe { each(kernel.kernel(), params) },
+            (false, true) => Given::Each(unsafe { argument_values(kernel.kernel(), params) }),
             // SAFETY: as this function's.
             (true, false) => unsafe { packed(extra) }?,
             (true, true) => Given::Each(Vec::new()),

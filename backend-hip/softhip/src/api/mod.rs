@@ -34,4 +34,5 @@ mod stream;
 mod table;
 
 pub use enter::{called_as, remember};
+pub use launch::copy_arguments;
 pub use table::table;

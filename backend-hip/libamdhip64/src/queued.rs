@@ -1,0 +1,138 @@
+//! Calls that a stream runs later. A stream that captures records them instead.
+
+use std::ffi::{c_int, c_uint, c_void};
+
+use hip_api::{Code, HostFunction};
+
+use crate::capture::{self, NodeKind};
+use crate::export::{HIP, status};
+use crate::launch::{self, Configuration, Dim3};
+
+/// Calls whose last argument is the stream: `kind name(arguments) = field of HipApi;`.
+macro_rules! queued {
+    ($($kind:ident $name:ident($($argument:ident: $type:ty),* $(,)?) = $target:ident;)*) => {
+        compose! {
+            $(
+                #[doc = concat!("`", stringify!($name), "`.")]
+                fn $name($($argument: $type,)* stream: *mut c_void) {
+                    capture::queue(stream, NodeKind::$kind, move |stream| {
+                        // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
+                        unsafe { (HIP.$target)($($argument,)* stream) }
+                    })
+                }
+            )*
+        }
+    };
+}
+
+mod last {
+    use super::{HIP, NodeKind, c_int, c_void, capture};
+
+    queued! {
+        Copy hipMemcpyAsync(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy_async;
+        Copy hipMemcpyAsync_spt(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy_async;
+        Copy hipMemcpy2DAsync(
+            to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
+            kind: c_int,
+        ) = memcpy_2d_async;
+        Copy hipMemcpyHtoDAsync(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_htod_async;
+        Copy hipMemcpyDtoHAsync(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtoh_async;
+        Copy hipMemcpyDtoDAsync(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtod_async;
+        Fill hipMemsetAsync(to: *mut c_void, value: c_int, size: usize) = memset_async;
+        Fill hipMemsetD16Async(to: *mut c_void, value: u16, count: usize) = memset_d16_async;
+        Fill hipMemsetD32Async(to: *mut c_void, value: c_int, count: usize) = memset_d32_async;
+    }
+}
+pub(crate) use last::address as last_address;
+
+compose! {
+    /// `hipLaunchHostFunc`.
+    fn hipLaunchHostFunc(stream: *mut c_void, function: Option<HostFunction>, argument: *mut c_void) {
+        capture::queue(stream, NodeKind::Host, move |stream| {
+            // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
+            unsafe { (HIP.launch_host_func)(stream, function, argument) }
+        })
+    }
+
+    /// `hipModuleLaunchKernel`.
+    fn hipModuleLaunchKernel(
+        function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
+        block_z: c_uint, shared: c_uint, stream: *mut c_void, params: *mut *mut c_void, extra: *mut *mut c_void,
+    ) {
+        if extra.is_null() {
+            let at = Configuration {
+                grid: Dim3 { x: grid_x, y: grid_y, z: grid_z },
+                block: Dim3 { x: block_x, y: block_y, z: block_z },
+                shared_bytes: shared as usize,
+                stream,
+            };
+            // SAFETY: the caller keeps to HIP's contract.
+            return unsafe { launch::queue(function, at, params) };
+        }
+        if capture::is_capturing(stream) {
+            return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
+        }
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe {
+            (HIP.module_launch_kernel)(
+                function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, extra,
+            )
+        })
+    }
+
+    /// `hipEventRecord`: an event of a capture stands for what has been recorded so far.
+    fn hipEventRecord(event: *mut c_void, stream: *mut c_void) {
+        capture::record_event(event, stream)
+    }
+
+    /// `hipEventRecord_spt`.
+    fn hipEventRecord_spt(event: *mut c_void, stream: *mut c_void) {
+        capture::record_event(event, stream)
+    }
+
+    /// `hipStreamWaitEvent`: a stream that waits for an event of a capture joins it.
+    fn hipStreamWaitEvent(stream: *mut c_void, event: *mut c_void, flags: c_uint) {
+        capture::wait_event(stream, event, flags)
+    }
+
+    /// `hipStreamWaitEvent_spt`.
+    fn hipStreamWaitEvent_spt(stream: *mut c_void, event: *mut c_void, flags: c_uint) {
+        capture::wait_event(stream, event, flags)
+    }
+
+    /// `hipStreamSynchronize`.
+    fn hipStreamSynchronize(stream: *mut c_void) {
+        synchronise(stream)
+    }
+
+    /// `hipStreamSynchronize_spt`.
+    fn hipStreamSynchronize_spt(stream: *mut c_void) {
+        synchronise(stream)
+    }
+
+    /// `hipStreamQuery`.
+    fn hipStreamQuery(stream: *mut c_void) {
+        query(stream)
+    }
+
+    /// `hipStreamQuery_spt`.
+    fn hipStreamQuery_spt(stream: *mut c_void) {
+        query(stream)
+    }
+}
+
+fn not_capturing(stream: *mut c_void) -> Result<(), Code> {
+    if capture::is_capturing(stream) { Err(Code::STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
+}
+
+fn synchronise(stream: *mut c_void) -> Result<(), Code> {
+    not_capturing(stream)?;
+    // SAFETY: the software device checks the handle; queued work is under the contract of the calls that queued it.
+    status(unsafe { (HIP.stream_synchronize)(stream) })
+}
+
+fn query(stream: *mut c_void) -> Result<(), Code> {
+    not_capturing(stream)?;
+    // SAFETY: as above.
+    status(unsafe { (HIP.stream_query)(stream) })
+}
