@@ -12,7 +12,7 @@ library=$2
 for source in *.hip; do
     name=${source%.hip}
     clang++-19 -x hip "$source" --offload-arch=gfx942 --rocm-path="$rocm" --rocm-device-lib-path="$rocm/amdgcn/bitcode" \
-        -D__HIP_PLATFORM_AMD__=1 -include __clang_hip_runtime_wrapper.h -nogpuinc -O2 -g1 -std=c++17 \
+        -D__HIP_PLATFORM_AMD__=1 -include __clang_hip_runtime_wrapper.h -nogpuinc -O2 -g1 -std=c++17 -fno-exceptions \
         -Wno-linker-warnings -fdebug-compilation-dir=. -c -o "$name.o"
     clang++-19 "$name.o" -s -nostdlib++ -L"$library" -lamdhip64 -o "$name"
 done

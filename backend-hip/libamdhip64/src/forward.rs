@@ -6,8 +6,6 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 
 use hip_api::DeviceProperties;
 
-use crate::export::HIP;
-
 forward! {
     hipInit(flags: u32) = init;
     hipGetDeviceCount(count: *mut c_int) = get_device_count;
@@ -76,18 +74,4 @@ forward! {
         out: *mut *mut c_void, size: *mut usize, module: *mut c_void, name: *const c_char,
     ) = module_get_global;
     hipFuncGetAttribute(value: *mut c_int, attribute: c_int, function: *mut c_void) = func_get_attribute;
-}
-
-/// `hipGetErrorName`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn hipGetErrorName(code: i32) -> *const c_char {
-    // SAFETY: any number is allowed.
-    unsafe { (HIP.get_error_name)(code) }
-}
-
-/// `hipGetErrorString`.
-#[unsafe(no_mangle)]
-unsafe extern "C" fn hipGetErrorString(code: i32) -> *const c_char {
-    // SAFETY: any number is allowed.
-    unsafe { (HIP.get_error_string)(code) }
 }

@@ -167,6 +167,43 @@ compose! {
         record(stop, stream)
     }
 
+    /// `hipDrvLaunchKernelEx`.
+    fn hipDrvLaunchKernelEx(
+        given: *const DriverLaunch,
+        function: *mut c_void,
+        arguments: *mut *mut c_void,
+        extra: *mut *mut c_void,
+    ) {
+        if given.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        if !extra.is_null() {
+            return Err(Code::NOT_SUPPORTED);
+        }
+        // SAFETY: not null, so valid by HIP's contract.
+        let given = unsafe { given.read() };
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { check_attributes(given.attributes, given.attribute_count) }?;
+        let DriverLaunch { grid, block, stream, .. } = given;
+        let at = Configuration { grid, block, shared_bytes: given.shared_bytes as usize, stream };
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { queue(function, at, arguments) }
+    }
+
+    /// `hipLaunchKernelExC`.
+    fn hipLaunchKernelExC(given: *const RuntimeLaunch, kernel: *const c_void, arguments: *mut *mut c_void) {
+        if given.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, so valid by HIP's contract.
+        let given = unsafe { given.read() };
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { check_attributes(given.attributes, given.attribute_count) }?;
+        let RuntimeLaunch { grid, block, shared_bytes, stream, .. } = given;
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream }, arguments) }
+    }
+
     /// `hipExtModuleLaunchKernel`: a launch between two events, with its grid in threads.
     fn hipExtModuleLaunchKernel(
         function: *mut c_void,
@@ -197,6 +234,58 @@ compose! {
         })?;
         record(stop, stream)
     }
+}
+
+/// `hipLaunchAttribute`.
+#[repr(C)]
+struct Attribute {
+    id: c_int,
+    _padding: c_int,
+    /// A union whose first four bytes are the value of [`COOPERATIVE`].
+    value: [c_int; 16],
+}
+
+/// `hipLaunchAttributeCooperative`.
+const COOPERATIVE: c_int = 2;
+
+/// Refuses a cooperative launch. Other attributes are about speed.
+///
+/// # Safety
+///
+/// `attributes` has `count` entries.
+unsafe fn check_attributes(attributes: *const Attribute, count: c_uint) -> Result<(), Code> {
+    for at in 0..count as usize {
+        // SAFETY: as this function's.
+        let attribute = unsafe { attributes.wrapping_add(at).read() };
+        if attribute.id == COOPERATIVE && attribute.value[0] != 0 {
+            return Err(Code::NOT_SUPPORTED);
+        }
+    }
+    Ok(())
+}
+
+/// `HIP_LAUNCH_CONFIG`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct DriverLaunch {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: c_uint,
+    stream: *mut c_void,
+    attributes: *const Attribute,
+    attribute_count: c_uint,
+}
+
+/// `hipLaunchConfig_t`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct RuntimeLaunch {
+    grid: Dim3,
+    block: Dim3,
+    shared_bytes: usize,
+    stream: *mut c_void,
+    attributes: *const Attribute,
+    attribute_count: c_uint,
 }
 
 /// Workgroups of `block` threads. The software device has no partial ones.

@@ -3,7 +3,21 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null;
 
-use crate::export::print_line;
+use crate::export::{HIP, print_line};
+
+/// `hipGetErrorName`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hipGetErrorName(code: i32) -> *const c_char {
+    // SAFETY: any number is allowed.
+    unsafe { (HIP.get_error_name)(code) }
+}
+
+/// `hipGetErrorString`.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn hipGetErrorString(code: i32) -> *const c_char {
+    // SAFETY: any number is allowed.
+    unsafe { (HIP.get_error_string)(code) }
+}
 
 /// `hipChannelFormatDesc`: the bits of each component, and what they are.
 #[repr(C)]
@@ -107,4 +121,14 @@ hiprtc! {
 #[unsafe(no_mangle)]
 extern "C" fn hiprtcGetErrorString(_code: c_int) -> *const c_char {
     c"HIPRTC_ERROR_INTERNAL_ERROR".as_ptr()
+}
+
+lookup! {
+    hipGetErrorName
+    hipGetErrorString
+    hipCreateChannelDesc
+    hipApiName
+    hipKernelNameRef
+    hipKernelNameRefByPtr
+    hipGetStreamDeviceId
 }

@@ -6,10 +6,11 @@ use hip_api::Code;
 
 use crate::export::{Lookup, put};
 use crate::{
-    device, forward, function, graph, launch, memory, pool, queued, registration, stream, symbol, unsupported,
+    device, forward, function, graph, launch, memory, other, pool, queued, registration, stream, symbol,
+    unsupported,
 };
 
-const LOOKUPS: [Lookup; 14] = [
+const LOOKUPS: [Lookup; 15] = [
     forward::address,
     queued::address,
     queued::last_address,
@@ -18,6 +19,7 @@ const LOOKUPS: [Lookup; 14] = [
     function::address,
     launch::address,
     memory::address,
+    other::address,
     pool::address,
     registration::address,
     stream::address,

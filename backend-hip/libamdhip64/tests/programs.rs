@@ -80,3 +80,9 @@ fn an_unsupported_call_says_its_name() {
 fn a_captured_graph_runs_and_can_be_updated() {
     assert_clean("graph", "graph: right\n");
 }
+
+#[test]
+fn static_destructors_and_looked_up_functions_work() {
+    let said = "in main: 0 gfx942\nafter main: 3 hipErrorInvalidDeviceFunction\n";
+    assert_clean("static_destructor", said);
+}
