@@ -33,6 +33,8 @@ fn unsupported() -> String {
 
 /// A version script that defines versions without symbols. A symbol without a version satisfies a reference to any
 /// version that the library defines, so that no list says which release brought which symbol.
+///
+/// rustc passes a version script of its own. lld, its linker on x86-64 Linux since 1.90, takes both; GNU ld refuses.
 fn versions() -> String {
     let mut script = String::new();
     for (major, last) in LAST_MINOR {
