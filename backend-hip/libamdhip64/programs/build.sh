@@ -1,21 +1,65 @@
 #!/bin/sh
-# Compiles the programs of this folder with a HIP toolchain without ROCm. They are committed, so only a changed program
-# needs this.
-#
-#   build.sh ROCM LIBRARY
-#
-# ROCM has amdgcn/bitcode; LIBRARY is the folder of the libamdhip64.so that this crate builds.
+# Compiles the programs of this folder with a HIP toolchain without ROCm, and records the hashes of sources and programs. The programs
+# are committed, so only a changed one needs this. Debian's clang-19, lld-19, llvm-19, clang-tools-19, rocm-device-libs and
+# libamdhip64-dev are all that it takes.
+#   build.sh           builds every program and SHA256SUMS
+#   build.sh --check   leaves the tree alone; fails if the device code of a rebuilt program differs from the one that is there
 set -eu
 cd "$(dirname "$0")"
-rocm=$1
-library=$2
+case ${1:-} in
+'' | --check) mode=${1:-} ;;
+*) echo "unknown option '$1'; there is --check" >&2; exit 2 ;;
+esac
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+out=.
+[ -z "$mode" ] || { out=$work/out && mkdir "$out"; }
+
+# Debian's device libraries are of ROCm 5.2: two constants are younger.
+bitcode=$work/rocm/amdgcn/bitcode
+mkdir -p "$bitcode"
+cp /usr/lib/x86_64-linux-gnu/amdgcn/bitcode/*.bc "$bitcode"
+constant() {
+    echo "@$1 = linkonce_odr hidden local_unnamed_addr addrspace(4) constant i32 $2" | llvm-as-19 - -o "$bitcode/$3.bc"
+}
+constant __oclc_ISA_version 9402 oclc_isa_version_942
+constant __oclc_ABI_version 500 oclc_abi_version_500
+constant __oclc_ABI_version 600 oclc_abi_version_600
+mkdir "$work/bin"
+ln -s "$(command -v clang-offload-bundler-19)" "$work/bin/clang-offload-bundler"
+PATH=$work/bin:$PATH
+
+# Links $1.o as $2 with a library of the name $3 that has what the program calls; $4 is a version script or nothing.
+link() {
+    mkdir -p "$work/stub"
+    nm -u "$work/$1.o" | sed -n 's/^ *U \(_*hip.*\)$/void \1(void) {}/p' >"$work/stub/stub.c"
+    clang-19 -shared -nostdlib "-Wl,-soname,$3" ${4:+"-Wl,--version-script=$4"} -o "$work/stub/libamdhip64.so" "$work/stub/stub.c" \
+        -Wno-incompatible-library-redeclaration
+    clang++-19 "$work/$1.o" -nostdlib++ -fuse-ld=lld-19 -Wl,--compress-debug-sections=zlib -Wl,--build-id=none "-L$work/stub" -lamdhip64 \
+        -o "$out/$2"
+}
+
 for source in *.hip; do
     name=${source%.hip}
-    clang++-19 -x hip "$source" --offload-arch=gfx942 --rocm-path="$rocm" --rocm-device-lib-path="$rocm/amdgcn/bitcode" \
-        -D__HIP_PLATFORM_AMD__=1 -include __clang_hip_runtime_wrapper.h -nogpuinc -O2 -g1 -std=c++17 -fno-exceptions \
-        -Wno-linker-warnings -fdebug-compilation-dir=. -c -o "$name.o"
-    clang++-19 "$name.o" -s -nostdlib++ -L"$library" -lamdhip64 -o "$name"
+    clang++-19 -x hip "$source" --offload-arch=gfx942 "--rocm-path=$work/rocm" "--rocm-device-lib-path=$bitcode" \
+        -D__HIP_PLATFORM_AMD__=1 -include __clang_hip_runtime_wrapper.h -nogpuinc -O2 -gline-tables-only -std=c++17 -fno-exceptions \
+        -fhip-kernel-arg-name -fuse-cuid=none -Wno-linker-warnings "-ffile-prefix-map=$PWD=." -fdebug-compilation-dir=. -Qn \
+        -c -o "$work/$name.o"
+    link "$name" "$name" libamdhip64.so.6
 done
-# The library of Debian has symbol versions.
-clang++-19 saxpy.o -s -nostdlib++ -lamdhip64 -o saxpy-rocm5
-rm ./*.o
+# A library with symbol versions: Debian's, of ROCm 5.2, and one that stands for ROCm 7.
+clang++-19 "$work/saxpy.o" -nostdlib++ -fuse-ld=lld-19 -s -Wl,--build-id=none -lamdhip64 -o "$out/saxpy-rocm5"
+echo 'hip_7.1 { global: *; };' >"$work/versions.map"
+link saxpy saxpy-rocm7 libamdhip64.so.7 "$work/versions.map"
+
+if [ -n "$mode" ]; then
+    # The rest comes from the machine's compiler driver and C library.
+    for program in "$out"/*; do
+        name=$(basename "$program")
+        llvm-objcopy-19 --dump-section ".hip_fatbin=$work/rebuilt" "$program" /dev/null 2>/dev/null || continue
+        llvm-objcopy-19 --dump-section ".hip_fatbin=$work/committed" "$name" /dev/null
+        cmp "$work/committed" "$work/rebuilt" || { echo "$name: run programs/build.sh" >&2; exit 1; }
+    done
+else
+    sha256sum $(ls | grep -v -e '^SHA256SUMS$' -e '^build.sh$') >SHA256SUMS
+fi
