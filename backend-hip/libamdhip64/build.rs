@@ -1,12 +1,9 @@
-//! Names the library and its symbol versions as ROCm does, and makes a function for every call that is not supported.
+//! Names the library and its symbol versions as ROCm does.
 
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::{env, fs};
-
-/// The names of the calls that are not supported, one on each line.
-const UNSUPPORTED: &str = "unsupported.txt";
 
 /// The symbol versions `hip_MAJOR.MINOR` that a program may ask for: the last minor version of each major one.
 ///
@@ -16,10 +13,8 @@ const LAST_MINOR: [(u32, u32); 5] = [(4, 9), (5, 9), (6, 9), (7, 40), (8, 40)];
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    println!("cargo:rerun-if-changed={UNSUPPORTED}");
     let folder = env::var_os("OUT_DIR").expect("cargo sets it");
     let folder = Path::new(&folder);
-    fs::write(folder.join("unsupported.rs"), unsupported()).expect("cargo made the folder");
     let script = folder.join("versions.map");
     fs::write(&script, versions()).expect("cargo made the folder");
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libamdhip64.so.6");
@@ -49,12 +44,6 @@ fn linker_takes(argument: &str, folder: &Path) -> bool {
     rustc.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
     rustc.stdout(Stdio::null()).stderr(Stdio::null());
     rustc.status().is_ok_and(|status| status.success())
-}
-
-/// The call of the macro that makes a function per name.
-fn unsupported() -> String {
-    let names = fs::read_to_string(UNSUPPORTED).expect("the list of calls is beside this file");
-    format!("unsupported! {{\n{names}}}\n")
 }
 
 /// A version script that defines versions without symbols. A symbol without a version satisfies a reference to any
