@@ -153,7 +153,7 @@ pub unsafe extern "C" fn hip_module_launch_cooperative_kernel(
             Given::Each(Vec::new())
         } else {
             // SAFETY: as this function's.
-            unsafe { each(kernel.kernel(), params) }
+            Given::Each(unsafe { argument_values(kernel.kernel(), params) })
         };
         let shape = Shape {
             grid: [grid_x, grid_y, grid_z],
