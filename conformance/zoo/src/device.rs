@@ -32,7 +32,11 @@ pub struct DeviceMutant {
     /// The mistake.
     pub fault: String,
     /// What was changed in the sources.
+    #[serde(default)]
     pub edits: Vec<Edit>,
+    /// What was changed in the assembly that the compiler makes of them, by regular expressions.
+    #[serde(default)]
+    pub assembly: Vec<Edit>,
 }
 
 /// A change of a source.

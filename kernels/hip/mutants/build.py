@@ -2,7 +2,8 @@
 """Builds the mutants of device code: kernels with one planted bug each.
 
 mutants.toml says what is wrong with each and which edits of the sources make it so. An edit's text must occur exactly
-once in the op's source and the headers. The objects go into one file, objects.safetensors, a tensor of bytes per mutant, with the hash of
+once in the op's source and the headers. An edit under `assembly` is made in what the compiler makes of them, wherever its pattern
+(a regular expression) occurs, which must be somewhere. The objects go into one file, objects.safetensors, a tensor of bytes per mutant, with the hash of
 everything they were made from. Needs clang++-19 and lld-19.
 
   build.py          builds objects.safetensors
@@ -13,6 +14,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,7 @@ FLAGS = (
 def build(mutant):
     own = f"{mutant['stem']}.hip"
     texts = {path.name: path.read_text() for path in SOURCES if path.suffix == ".h" or path.name == own}
-    for edit in mutant["edits"]:
+    for edit in mutant.get("edits", []):
         holders = [name for name, text in texts.items() if edit["find"] in text]
         if edit.get("file"):
             holders = [name for name in holders if name == edit["file"]]
@@ -40,8 +42,20 @@ def build(mutant):
     with tempfile.TemporaryDirectory() as folder:
         for name, text in texts.items():
             (pathlib.Path(folder) / name).write_text(text)
-        command = [os.environ.get("CLANG", "clang++-19"), *FLAGS, "-o", "out.hsaco", own]
-        subprocess.run(command, cwd=folder, check=True)
+        clang = os.environ.get("CLANG", "clang++-19")
+        if "assembly" not in mutant:
+            subprocess.run([clang, *FLAGS, "-o", "out.hsaco", own], cwd=folder, check=True)
+            return (pathlib.Path(folder) / "out.hsaco").read_bytes()
+        assembly = pathlib.Path(folder) / "out.s"
+        subprocess.run([clang, *FLAGS, "-S", "-o", "out.s", own], cwd=folder, check=True)
+        text = assembly.read_text()
+        for edit in mutant["assembly"]:
+            text, count = re.subn(edit["find"], edit["replace"], text)
+            if count == 0:
+                sys.exit(f"{mutant['name']}: {edit['find']!r} occurs nowhere in the assembly")
+        assembly.write_text(text)
+        assemble = [clang, "-x", "assembler", "-target", "amdgcn-amd-amdhsa", "-mcpu=gfx942", "-o", "out.hsaco", "out.s"]
+        subprocess.run(assemble, cwd=folder, check=True)
         return (pathlib.Path(folder) / "out.hsaco").read_bytes()
 
 
