@@ -39,13 +39,23 @@ link() {
         -o "$out/$2"
 }
 
-for source in *.hip; do
-    name=${source%.hip}
-    clang++-19 -x hip "$source" --offload-arch=gfx942 "--rocm-path=$work/rocm" "--rocm-device-lib-path=$bitcode" \
+# Compiles $1.hip as $2.o; $3 is a macro or nothing.
+compile() {
+    clang++-19 -x hip "$1.hip" ${3:+"-D$3"} --offload-arch=gfx942 "--rocm-path=$work/rocm" "--rocm-device-lib-path=$bitcode" \
         -D__HIP_PLATFORM_AMD__=1 -include __clang_hip_runtime_wrapper.h -nogpuinc -O2 -gline-tables-only -std=c++17 -fno-exceptions \
         -fhip-kernel-arg-name -fuse-cuid=none -Wno-linker-warnings "-ffile-prefix-map=$PWD=." -fdebug-compilation-dir=. -Qn \
-        -c -o "$work/$name.o"
+        -c -o "$work/$2.o"
+}
+
+for source in *.hip; do
+    name=${source%.hip}
+    compile "$name" "$name"
     link "$name" "$name" libamdhip64.so.6
+    # A program with a bug has a twin without it.
+    if grep -q CLEAN "$source"; then
+        compile "$name" "$name-clean" CLEAN
+        link "$name-clean" "$name-clean" libamdhip64.so.6
+    fi
 done
 # A library with symbol versions: Debian's, of ROCm 5.2, and one that stands for ROCm 7.
 clang++-19 "$work/saxpy.o" -nostdlib++ -fuse-ld=lld-19 -s -Wl,--build-id=none -lamdhip64 -o "$out/saxpy-rocm5"

@@ -48,5 +48,8 @@ int main() {
     CHECK(hipGraphExecDestroy(executable));
     CHECK(hipGraphDestroy(graph));
     CHECK(hipGraphDestroy(changed));
+    CHECK(hipStreamDestroy(stream));
+    CHECK(hipStreamDestroy(other));
+    CHECK(hipFree(x));
     std::printf("graph: %s\n", count == 2 && host[0] == 12 && host[127] == 24 ? "right" : "wrong");
 }

@@ -1,9 +1,10 @@
 //! How C functions are made, and what every call does last.
 
 use std::ffi::c_void;
-use std::io::Write as _;
 
 use hip_api::{Code, HipApi};
+
+use crate::{host_access, session};
 
 /// The software device's functions.
 pub(crate) const HIP: HipApi = softhip::api::table();
@@ -27,17 +28,25 @@ pub(crate) unsafe fn put<T>(to: *mut T, value: T) -> Result<(), Code> {
     Ok(())
 }
 
-/// Prints what has been found since the last call.
-pub(crate) fn print_reports() {
-    for report in softhip::control::current().take_reports() {
-        print_line(&format!("assay: {report}"));
-    }
+/// Makes the call `name`, and tells what it found.
+pub(crate) fn call(name: &'static str, body: impl FnOnce() -> i32) -> i32 {
+    session::begin_call(name);
+    host_access::begin_call();
+    let code = softhip::api::called_as(name, body);
+    host_access::end_call();
+    session::end_call(name, code);
+    code
 }
 
-/// Prints a line. A program that has closed its standard error stream gets none.
-pub(crate) fn print_line(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+/// Runs when the program has ended, after its static destructors.
+extern "C" fn end() {
+    host_access::end();
+    session::end();
 }
+
+#[used]
+#[unsafe(link_section = ".fini_array")]
+static END: extern "C" fn() = end;
 
 /// The address of a function that the library exports.
 pub(crate) type Lookup = fn(&str) -> Option<*mut c_void>;
@@ -49,12 +58,10 @@ macro_rules! forward {
             #[doc = concat!("`", stringify!($name), "`.")]
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($argument: $type),*) -> i32 {
-                let code = softhip::api::called_as(stringify!($name), || {
+                crate::export::call(stringify!($name), || {
                     // SAFETY: the caller keeps to HIP's contract, which is the target's.
                     unsafe { (crate::export::HIP.$target)($($argument),*) }
-                });
-                crate::export::print_reports();
-                code
+                })
             }
         )*
         lookup! { $($name)* }
@@ -68,9 +75,10 @@ macro_rules! compose {
             $(#[$attribute])*
             #[unsafe(no_mangle)]
             unsafe extern "C" fn $name($($argument: $type),*) -> i32 {
-                let outcome: Result<(), hip_api::Code> = softhip::api::called_as(stringify!($name), || $body);
-                crate::export::print_reports();
-                softhip::api::remember(outcome)
+                crate::export::call(stringify!($name), || {
+                    let body = || -> Result<(), hip_api::Code> { $body };
+                    softhip::api::remember(body())
+                })
             }
         )*
         lookup! { $($name)* }

@@ -12,6 +12,9 @@
 //! | `forward` | calls that the software device has: name, signature and target |
 //! | `queued` | calls that a stream runs later, or records |
 //! | `capture`, `graph` | streams that capture, and graphs |
+//! | `host_access` | memory of copies that the host has not waited for: the host may not touch it |
+//! | `session` | the settings of `assay sanitize`, and what it is told |
+//! | `stack` | call stacks of the host |
 //! | `registration` | fat binaries, kernels and variables that the compiler's code registers |
 //! | `launch` | `hipLaunchKernel` and the call configuration of `<<<>>>` |
 //! | `symbol` | variables of the device, by their host addresses |
@@ -37,6 +40,7 @@ mod device;
 mod forward;
 mod function;
 mod graph;
+mod host_access;
 mod launch;
 mod memory;
 mod other;
@@ -44,6 +48,8 @@ mod pool;
 mod proc_address;
 mod queued;
 mod registration;
+mod session;
+mod stack;
 mod stream;
 mod symbol;
 mod unsupported;

@@ -3,7 +3,8 @@
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::null;
 
-use crate::export::{HIP, print_line};
+use crate::export::HIP;
+use crate::session::print_line;
 
 /// `hipGetErrorName`.
 #[unsafe(no_mangle)]

@@ -8,16 +8,18 @@ use crate::capture::{self, NodeKind};
 use crate::export::{HIP, status};
 use crate::launch::{self, Configuration, Dim3};
 
-/// Calls whose last argument is the stream: `kind name(arguments) = field of HipApi;`.
+/// Calls whose last argument is the stream: `kind name(arguments) = field of HipApi;`, for copies with their ends and their size.
 macro_rules! queued {
-    ($($kind:ident $name:ident($($argument:ident: $type:ty),* $(,)?) = $target:ident;)*) => {
+    ($($kind:ident $name:ident($($argument:ident: $type:ty),* $(,)?) = $target:ident $([$to:ident, $from:ident, $size:ident])?;)*) => {
         compose! {
             $(
                 #[doc = concat!("`", stringify!($name), "`.")]
                 fn $name($($argument: $type,)* stream: *mut c_void) {
                     capture::queue(stream, NodeKind::$kind, move |stream| {
                         // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
-                        unsafe { (HIP.$target)($($argument,)* stream) }
+                        let code = unsafe { (HIP.$target)($($argument,)* stream) };
+                        $(crate::host_access::copied(code, $to, $from, $size, stringify!($name), stream);)?
+                        code
                     })
                 }
             )*
@@ -29,14 +31,14 @@ mod last {
     use super::{HIP, NodeKind, c_int, c_void, capture};
 
     queued! {
-        Copy hipMemcpyAsync(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy_async;
-        Copy hipMemcpyAsync_spt(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy_async;
+        Copy hipMemcpyAsync(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy_async [to, from, size];
+        Copy hipMemcpyAsync_spt(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy_async [to, from, size];
         Copy hipMemcpy2DAsync(
             to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
             kind: c_int,
         ) = memcpy_2d_async;
-        Copy hipMemcpyHtoDAsync(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_htod_async;
-        Copy hipMemcpyDtoHAsync(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtoh_async;
+        Copy hipMemcpyHtoDAsync(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_htod_async [to, from, size];
+        Copy hipMemcpyDtoHAsync(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtoh_async [to, from, size];
         Copy hipMemcpyDtoDAsync(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtod_async;
         Fill hipMemsetAsync(to: *mut c_void, value: c_int, size: usize) = memset_async;
         Fill hipMemsetD16Async(to: *mut c_void, value: u16, count: usize) = memset_d16_async;

@@ -10,6 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use hip_api::Code;
 
 use crate::export::{HIP, put, status};
+use crate::session;
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { binaries: BTreeMap::new(), next: 1, symbols: None });
 
@@ -222,6 +223,7 @@ unsafe extern "C" fn __hipRegisterManagedVar(
     size: usize,
     _alignment: c_uint,
 ) {
+    session::begin();
     let mut memory = null_mut();
     // SAFETY: `memory` is valid for a write.
     if unsafe { (HIP.host_malloc)(&raw mut memory, size, 0) } != Code::SUCCESS.0 || name.is_null() {

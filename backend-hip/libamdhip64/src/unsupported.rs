@@ -2,10 +2,10 @@
 
 use hip_api::Code;
 
-use crate::export::print_line;
+use crate::session;
 
 fn refuse(name: &str) -> i32 {
-    print_line(&format!("assay: {name} is not supported by the software device"));
+    session::refused(name);
     softhip::api::remember(Err(Code::NOT_SUPPORTED))
 }
 

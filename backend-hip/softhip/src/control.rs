@@ -33,13 +33,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use current::{Bound, CallSite, current};
 pub use modules::{FunctionId, ModuleId};
-pub use options::Options;
+pub use options::{Options, Selection};
 
 use hip_api::Code;
 
 use crate::memory::{AllocationInfo, AllocationKind, Checks, Memory, MemoryError, Site};
 use crate::report::{HostCall, Report};
-use crate::sched::{Counters, Limits, Policy, free_report};
+use crate::sched::{Counters, Limits, Policy, StreamId, Ticket, free_report};
 use state::State;
 
 /// A software HIP device.
@@ -76,6 +76,11 @@ impl SoftDevice {
     /// Changes what is checked from now on.
     pub fn set_checks(&self, checks: Checks) {
         self.state().sched.set_checks(checks);
+    }
+
+    /// Chooses the launches that are checked in full, from now on.
+    pub fn select_launches(&self, selection: Selection) {
+        self.state().selection = selection;
     }
 
     /// Changes how launches use the host.
@@ -119,6 +124,31 @@ impl SoftDevice {
         self.state().sched.counters().clone()
     }
 
+    /// Kernels that were launched so far, whether they have run or not.
+    pub fn launched(&self) -> u64 {
+        self.state().launched
+    }
+
+    /// Launches, copies, fills and functions that are queued and have not run.
+    pub fn queued(&self) -> u64 {
+        self.state().sched.queued()
+    }
+
+    /// Names allocations after the arguments of the first kernel that is given them, from now on.
+    pub fn label_by_arguments(&self) {
+        self.state().label_by_arguments = true;
+    }
+
+    /// Has the host waited for an operation? That it has run is not enough.
+    pub fn host_has_waited(&self, ticket: Ticket) -> bool {
+        self.state().sched.host_has_waited(ticket)
+    }
+
+    /// Adds a report about the host's own code.
+    pub fn add_report(&self, report: Report) {
+        self.state().reports.push(report);
+    }
+
     /// Lets the `n`-th allocation from now on (1 is the next) fail for want of memory, once.
     pub fn fail_allocation(&self, n: u64) {
         self.state().failing_allocation = Some(n);
@@ -129,6 +159,10 @@ impl SoftDevice {
         let mut state = self.state();
         self.memory.clear();
         *state = State::new(&self.options);
+    }
+
+    pub(crate) fn ticket(&self, stream: StreamId) -> Result<Ticket, Code> {
+        Ok(self.state().sched.ticket(stream)?)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

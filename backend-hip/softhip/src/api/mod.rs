@@ -35,4 +35,5 @@ mod table;
 
 pub use enter::{called_as, remember};
 pub use launch::copy_arguments;
+pub use stream::ticket;
 pub use table::table;

@@ -8,7 +8,8 @@ use hip_api::flags::STREAM_NON_BLOCKING;
 use super::enter::{enter, put};
 use super::handle;
 use super::host::HostFunction;
-use crate::sched::{StreamId, Work};
+use crate::control::current;
+use crate::sched::{StreamId, Ticket, Work};
 
 /// `hipStreamCreate`.
 ///
@@ -114,4 +115,9 @@ pub unsafe extern "C" fn hip_launch_host_func(
         let function = unsafe { HostFunction::new(function, argument) };
         device.enqueue(handle::stream(stream)?, call, Work::Host(Box::new(move || function.run())))
     })
+}
+
+/// What the host has to wait for, to know that all of a stream's work so far is done.
+pub fn ticket(stream: *mut c_void) -> Result<Ticket, Code> {
+    current().ticket(handle::stream(stream)?)
 }

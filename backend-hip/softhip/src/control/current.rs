@@ -81,7 +81,8 @@ impl CallSite {
 
     /// Sets the place until the next setting.
     pub fn set(site: Option<Site>) {
-        SITE.set(site);
+        // A static destructor of a C++ program may call after the thread's variables have gone.
+        let _ = SITE.try_with(|current| current.replace(site));
     }
 
     /// The place in force.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use code_object::{ArgumentKind, Kernel};
 use hip_api::Code;
 
 use super::{FunctionId, SoftDevice};
@@ -31,6 +32,10 @@ impl SoftDevice {
             self.state().reports.push(Report::new(problem).call(call.clone()));
             code
         })?;
+        if self.state().label_by_arguments {
+            self.label_arguments(kernel, &kernarg);
+        }
+        let bounds_only = !self.state().selects(&kernel.name);
         let dispatch = Dispatch {
             kernel: function,
             grid: shape.grid,
@@ -42,6 +47,7 @@ impl SoftDevice {
             queue_address: 0,
             hostcall_address: 0,
             cooperative: shape.cooperative,
+            bounds_only,
             site: call.site.clone(),
         };
         self.enqueue(stream, call, Work::Launch(Box::new(dispatch))).map_err(|code| match code {
@@ -49,6 +55,19 @@ impl SoftDevice {
             Code::CONTEXT_IS_DESTROYED => Code::INVALID_VALUE,
             other => other,
         })
+    }
+
+    /// Names what pointer arguments point to, after the arguments.
+    fn label_arguments(&self, kernel: &Kernel, kernarg: &[u8]) {
+        for argument in kernel.explicit_arguments() {
+            let start = argument.offset as usize;
+            let value = kernarg.get(start..start + 8).and_then(|bytes| bytes.try_into().ok());
+            if let (ArgumentKind::GlobalBuffer, Some(name), Some(value)) =
+                (&argument.kind, &argument.name, value)
+            {
+                self.memory.suggest_label(u64::from_le_bytes(value), name);
+            }
+        }
     }
 }
 

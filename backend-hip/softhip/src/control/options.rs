@@ -1,7 +1,18 @@
 //! How a software device is set up.
 
+use std::ops::RangeInclusive;
+
 use crate::memory::Checks;
 use crate::sched::{Limits, Policy};
+
+/// The launches that are checked in full. Others are checked for bounds, lifetimes, permissions and alignment only.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Those of kernels whose names contain this; of all kernels, if there is none.
+    pub kernel: Option<String>,
+    /// Those with these numbers, counted from 1 in the order of their calls; all, if there is none.
+    pub launches: Option<RangeInclusive<u64>>,
+}
 
 /// How a software device is set up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use hip_api::Code;
 
-use super::Options;
 use super::modules::Modules;
+use super::{Options, Selection};
 use crate::memory::{FaultKind, Memory};
 use crate::report::{Problem, Report};
 use crate::sched::{Scheduler, StreamError};
@@ -16,6 +16,10 @@ pub(super) struct State {
     pub(super) notes: Vec<Report>,
     pub(super) fault: Option<Code>,
     pub(super) failing_allocation: Option<u64>,
+    pub(super) selection: Selection,
+    pub(super) label_by_arguments: bool,
+    /// Launches so far.
+    pub(super) launched: u64,
 }
 
 impl State {
@@ -27,7 +31,18 @@ impl State {
             notes: Vec::new(),
             fault: None,
             failing_allocation: None,
+            selection: Selection::default(),
+            label_by_arguments: false,
+            launched: 0,
         }
+    }
+
+    /// Counts a launch of `kernel`. Is it one of those that are checked in full?
+    pub(super) fn selects(&mut self, kernel: &str) -> bool {
+        self.launched += 1;
+        let Selection { kernel: part, launches } = &self.selection;
+        part.as_ref().is_none_or(|part| kernel.contains(part.as_str()))
+            && launches.as_ref().is_none_or(|launches| launches.contains(&self.launched))
     }
 
     /// Takes over what the scheduler found. The first finding makes the device unusable.

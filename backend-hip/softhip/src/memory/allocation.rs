@@ -105,6 +105,13 @@ impl Allocation {
         *self.label.lock().unwrap_or_else(PoisonError::into_inner) = Some(label.to_owned());
     }
 
+    pub(super) fn suggest_label(&self, label: &str) {
+        let mut present = self.label.lock().unwrap_or_else(PoisonError::into_inner);
+        if present.is_none() {
+            *present = Some(label.to_owned());
+        }
+    }
+
     pub(super) fn info(&self) -> AllocationInfo {
         AllocationInfo {
             base: self.base,

@@ -11,8 +11,9 @@ use bytemuck::allocation::try_zeroed_slice_box;
 
 use super::bulk;
 
-/// Pinned memory is given to the host as a pointer; it starts on a boundary of this many bytes.
-const PINNED_ALIGN: usize = 256;
+/// Pinned memory is given to the host as a pointer. It has whole pages of this many bytes, as the real runtime's has, so that
+/// access to it can be taken from the host and given back.
+const PINNED_ALIGN: usize = 4096;
 
 /// Zero-filled bytes; pages that are never touched cost no memory. A word follows the last byte, so that loads which
 /// are not aligned need no special case there.
@@ -44,7 +45,8 @@ impl Cells {
 
     /// As [`zeroed`](Self::zeroed), with offset 0 on a boundary of [`PINNED_ALIGN`] bytes of host memory.
     pub(super) fn pinned(len: u64) -> Option<Self> {
-        let mut cells = Self::zeroed(len.checked_add(PINNED_ALIGN as u64)?)?;
+        let pages = len.checked_next_multiple_of(PINNED_ALIGN as u64)?;
+        let mut cells = Self::zeroed(pages.checked_add(PINNED_ALIGN as u64)?)?;
         let misfit = cells.words.as_ptr().addr() % PINNED_ALIGN;
         cells.start = ((PINNED_ALIGN - misfit) % PINNED_ALIGN) / 4;
         Some(cells)

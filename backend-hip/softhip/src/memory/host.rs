@@ -159,6 +159,14 @@ impl Memory {
         })
     }
 
+    /// Names the live allocation that begins at `address`, unless it has a name.
+    pub fn suggest_label(&self, address: u64, label: &str) {
+        let space = self.space();
+        if let Some((allocation, 0)) = space.resolve(address, 1) {
+            allocation.suggest_label(label);
+        }
+    }
+
     /// The allocation, live or freed, that holds `address`.
     pub fn allocation_at(&self, address: u64) -> Option<AllocationInfo> {
         self.found_at(address, |_| true)

@@ -13,12 +13,20 @@ pub struct Site {
     pub file: Cow<'static, str>,
     /// The line in it, from 1.
     pub line: u32,
+    /// The number of a call stack, of whoever names the place and can turn the number into frames.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stack: Option<u32>,
 }
 
 impl Site {
     /// A place given by name, for callers in other languages.
     pub fn new(file: impl Into<Cow<'static, str>>, line: u32) -> Self {
-        Self { file: file.into(), line }
+        Self { file: file.into(), line, stack: None }
+    }
+
+    /// A call stack whose frames are looked up when they are needed.
+    pub fn of_stack(number: u32) -> Self {
+        Self { file: Cow::Borrowed(""), line: 0, stack: Some(number) }
     }
 
     /// The caller's own place.
@@ -30,12 +38,16 @@ impl Site {
 
 impl From<&'static Location<'static>> for Site {
     fn from(location: &'static Location<'static>) -> Self {
-        Self { file: Cow::Borrowed(location.file()), line: location.line() }
+        Self::new(location.file(), location.line())
     }
 }
 
 impl fmt::Display for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
+        match self.line {
+            // Not a line of source: a place in a program without debug information.
+            0 => f.write_str(&self.file),
+            line => write!(f, "{}:{line}", self.file),
+        }
     }
 }

@@ -10,6 +10,7 @@
 
 mod place;
 mod problem;
+mod sites;
 mod text;
 
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,7 @@ pub use place::{CodePlace, HostCall, Operation, ThreadPlace};
 pub use problem::{
     Early, HandleKind, HazardFault, LaunchProblem, LdsFault, LdsProblem, Problem, Segment, WaitFault,
 };
+pub use sites::Event;
 
 use crate::memory::Site;
 

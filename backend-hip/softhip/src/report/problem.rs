@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::place::{CodePlace, Operation};
+use super::place::{CodePlace, HostCall, Operation};
 use crate::memory::{AccessFault, AccessKind, AllocationInfo};
 
 /// Through which kind of instruction, or call, an access came.
@@ -87,6 +87,22 @@ pub enum Problem {
         /// Why not.
         #[serde(flatten)]
         problem: LaunchProblem,
+    },
+    /// An allocation that was still there when the program ended.
+    Leak {
+        /// The allocation.
+        allocation: Box<AllocationInfo>,
+    },
+    /// The host touches memory of a copy that it has not waited for.
+    HostAccess {
+        /// The host writes what the copy reads; otherwise it reads what the copy writes.
+        writes: bool,
+        /// The address.
+        address: u64,
+        /// The pinned allocation that holds it.
+        allocation: Option<Box<AllocationInfo>>,
+        /// The call that queued the copy.
+        copy: Box<HostCall>,
     },
     /// A second free of one allocation.
     DoubleFree {

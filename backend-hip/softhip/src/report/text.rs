@@ -50,6 +50,19 @@ impl Report {
             }
             Problem::Trap { number } => vec![format!("trap number {number}")],
             Problem::Launch { problem, .. } => vec![problem.to_string()],
+            Problem::Leak { allocation } => {
+                let kind = if allocation.kind == AllocationKind::Pinned { "host" } else { "device" };
+                vec![format!("{} of {kind} memory, {}", Bytes(allocation.size), Name(allocation))]
+            }
+            Problem::HostAccess { address, allocation, copy, .. } => {
+                let inside = allocation.as_deref().map_or_else(String::new, |allocation| {
+                    format!(" is {} into {}", Bytes(address - allocation.base), Name(allocation))
+                });
+                vec![
+                    format!("address {}{inside}", Hex(*address)),
+                    format!("queued by {copy}; nothing that the host has waited for since covers it"),
+                ]
+            }
             Problem::DoubleFree { address, allocation } => {
                 vec![format!("address {} is the start of {}, freed before", Hex(*address), Name(allocation))]
             }
@@ -101,9 +114,12 @@ impl Report {
         match &self.problem {
             Problem::Access { fault, .. } => fault.nearest.as_deref(),
             Problem::Launch { problem: LaunchProblem::StaleArgument { allocation, .. }, .. }
-            | Problem::DoubleFree { allocation, .. } => Some(allocation),
+            | Problem::DoubleFree { allocation, .. }
+            | Problem::Leak { allocation } => Some(allocation),
             Problem::InvalidFree { nearest, .. } => nearest.as_deref(),
-            Problem::StreamRace { allocation, .. } => allocation.as_deref(),
+            Problem::StreamRace { allocation, .. } | Problem::HostAccess { allocation, .. } => {
+                allocation.as_deref()
+            }
             _ => None,
         }
     }
@@ -139,6 +155,13 @@ impl Display for Headline<'_> {
             Problem::Trap { .. } => f.write_str("Trap"),
             Problem::HostRequest { .. } => f.write_str("Invalid request to the host"),
             Problem::Launch { kernel, .. } => write!(f, "Invalid launch of {kernel}"),
+            Problem::Leak { .. } => f.write_str("Memory that was never freed"),
+            Problem::HostAccess { writes: true, .. } => {
+                f.write_str("Host writes the source of a copy that may not have run")
+            }
+            Problem::HostAccess { writes: false, .. } => {
+                f.write_str("Host reads the destination of a copy that may not have run")
+            }
             Problem::DoubleFree { .. } => f.write_str("Double free"),
             Problem::InvalidFree { .. } => f.write_str("Invalid free"),
             Problem::StreamRace { .. } => f.write_str("Race between streams"),
@@ -307,7 +330,7 @@ impl Display for Segment {
 impl Display for CodePlace {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "{}+{:#x}", self.kernel, self.offset)?;
-        if let Some(Site { file, line }) = &self.source {
+        if let Some(Site { file, line, .. }) = &self.source {
             let name = file.rsplit('/').next().unwrap_or(file);
             write!(f, "  ({name}:{line})")?;
         }

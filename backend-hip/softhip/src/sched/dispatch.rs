@@ -32,6 +32,8 @@ pub struct Dispatch {
     pub hostcall_address: u64,
     /// All workgroups are there at the same time.
     pub cooperative: bool,
+    /// Only bounds, lifetimes, permissions and alignment are checked, whatever is checked elsewhere.
+    pub bounds_only: bool,
     /// Where the host launched it.
     pub site: Option<Site>,
 }

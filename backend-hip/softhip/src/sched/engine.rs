@@ -47,6 +47,13 @@ impl EventId {
     }
 }
 
+/// An operation of a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ticket {
+    stream: usize,
+    number: u64,
+}
+
 /// What a query answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Completion {
@@ -142,6 +149,23 @@ impl Scheduler {
     /// What went wrong since the last call, in the order in which it happened.
     pub fn take_findings(&mut self) -> Vec<Report> {
         std::mem::take(&mut self.findings)
+    }
+
+    /// The latest operation of a stream: what the host has to wait for, to know that all of the stream's work so far is done.
+    pub fn ticket(&self, stream: StreamId) -> Result<Ticket, StreamError> {
+        self.alive(stream)?;
+        Ok(Ticket { stream: stream.0, number: self.queues.streams[stream.0].issued })
+    }
+
+    /// Has the host waited for an operation? That it has run is not enough.
+    pub fn host_has_waited(&self, ticket: Ticket) -> bool {
+        self.host.covers(ticket.stream, ticket.number)
+    }
+
+    /// Operations that have not run, without those that only order others.
+    pub fn queued(&self) -> u64 {
+        let all = self.queues.streams.iter().flat_map(|stream| &stream.queue);
+        all.filter(|entry| !matches!(entry.work, Work::Marker)).count() as u64
     }
 
     /// Creates a stream; a blocking one is ordered with the null stream.

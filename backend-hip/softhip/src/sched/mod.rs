@@ -26,7 +26,7 @@ pub use arguments::{COMPUTE_UNITS, Given, LDS_LIMIT, Shape, assemble, check_poin
 pub use clock::Clock;
 pub use counters::Counters;
 pub use dispatch::{Dispatch, Execute, Limits, Ran};
-pub use engine::{Completion, EventId, Scheduler, StreamError, StreamId};
+pub use engine::{Completion, EventId, Scheduler, StreamError, StreamId, Ticket};
 pub use work::{CopyShape, End, HostBytes, POISON, Work};
 
 /// When queued work runs.

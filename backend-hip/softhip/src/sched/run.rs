@@ -141,7 +141,8 @@ fn launch(mut dispatch: Dispatch, memory: &Memory, mode: Mode) -> Result<Outcome
         dispatch.kernel.packet(&dispatch).map_or(Ok(None), |packet| stage(&packet, &dispatch, memory))?;
     dispatch.packet_address = packet.unwrap_or(0);
     addresses.extend(arguments.into_iter().chain(packet));
-    let view = memory.launch(dispatch.groups(), mode.checks);
+    let checks = if dispatch.bounds_only { Checks::BOUNDS } else { mode.checks };
+    let view = memory.launch(dispatch.groups(), checks);
     let result = dispatch.kernel.run(&dispatch, &view, mode.limits);
     let footprint = if mode.footprints { view.footprint() } else { Footprint::default() };
     drop(view);

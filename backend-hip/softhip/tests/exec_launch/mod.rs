@@ -141,6 +141,7 @@ impl Device {
             queue_address: 0,
             hostcall_address: 0,
             cooperative: false,
+            bounds_only: false,
             site: None,
         };
         let memory = self.memory.launch(dispatch.groups(), self.checks);

@@ -107,6 +107,7 @@ impl Rig {
             queue_address: 0,
             hostcall_address: 0,
             cooperative: false,
+            bounds_only: false,
             site: Some(Site::new("launch.rs", 9)),
         };
         self.push(stream, Work::Launch(Box::new(dispatch)));

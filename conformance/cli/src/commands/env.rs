@@ -5,7 +5,7 @@ use assay_cli::spelling;
 use super::Trouble;
 
 /// Every variable with one of [`PREFIXES`] that Assay reads, in its build, in its commands or in its tests.
-const KNOWN: [&str; 23] = [
+const KNOWN: [&str; 25] = [
     "GCORE_D2H_AUDIT",
     "GCORE_D2H_AUDIT_LOG",
     "GRETA_D2H_DEBUG",
@@ -14,6 +14,7 @@ const KNOWN: [&str; 23] = [
     "ASSAY_COMMIT",
     "ASSAY_HIP_OBJECTS",
     "ASSAY_REQUIRE_HIP",
+    "ASSAY_LIBAMDHIP64",
     "ASSAY_MODEL",
     "ASSAY_REQUIRE_MODEL",
     "ASSAY_VOCAB",
@@ -28,6 +29,7 @@ const KNOWN: [&str; 23] = [
     "ASSAY_DECODE_SHOW",
     "ASSAY_DECODE_WORDS",
     "ASSAY_MATRIX_TILES",
+    "ASSAY_SANITIZE",
     "ASSAY_VECTORS",
 ];
 

@@ -24,6 +24,7 @@ mod perplexity;
 mod progress;
 mod replay;
 mod run;
+mod sanitize;
 mod scaffold;
 mod schema;
 mod story;
@@ -75,6 +76,7 @@ enum Command {
     Scaffold(scaffold::Scaffold),
     Zoo(zoo::Zoo),
     Gpu(gpu::Gpu),
+    Sanitize(Box<sanitize::Sanitize>),
     Doctor(doctor::Doctor),
     Schema(schema::Schema),
     Completions(completions::Completions),
@@ -92,6 +94,8 @@ pub enum End {
     DoesNotConform,
     /// Early, because of Ctrl-C.
     Interrupted,
+    /// With the code of a program that it ran.
+    Code(u8),
 }
 
 /// Why a command did not come to its end.
@@ -145,6 +149,7 @@ pub fn main() -> ExitCode {
     match ended.and_then(|end| finish_output().map(|()| end)) {
         Ok(End::Well) => ExitCode::SUCCESS,
         Ok(End::DoesNotConform) => ExitCode::from(1),
+        Ok(End::Code(code)) => ExitCode::from(code),
         Ok(End::Interrupted) => ExitCode::from(interrupt::EXIT_CODE),
         Err(Trouble::Input(what)) => {
             say(&format!("error: {what}"));
@@ -180,6 +185,7 @@ impl Cli {
             Command::Scaffold(command) => command.run(),
             Command::Zoo(command) => command.run(),
             Command::Gpu(command) => command.run(),
+            Command::Sanitize(command) => command.run(),
             Command::Doctor(command) => command.run(),
             Command::Schema(command) => command.run(),
             Command::Completions(command) => command.run(),

@@ -9,6 +9,7 @@ pub mod html;
 mod json;
 mod junit;
 mod provenance;
+pub mod sanitize;
 mod table;
 
 use std::collections::BTreeMap;

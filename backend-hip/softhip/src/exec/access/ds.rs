@@ -28,8 +28,9 @@ fn addresses_of(c: &Cx<'_>, u: &Uop, offset: u32) -> [u64; WAVE] {
     widened(&c.wave.v[usize::from(u.src[0])], offset)
 }
 
+/// The sum has 32 bits: compilers count on a negative address and a larger offset.
 fn widened(addresses: &Lanes, offset: u32) -> [u64; WAVE] {
-    addresses.map(|address| u64::from(address) + u64::from(offset))
+    addresses.map(|address| address.wrapping_add(offset).into())
 }
 
 /// The access as one of all lanes together, if it can be; counts its bank conflicts in any case.

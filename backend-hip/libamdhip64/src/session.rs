@@ -1,0 +1,254 @@
+//! The settings of `assay sanitize`, and what it is told. Without them, reports are text on the standard error stream.
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use hip_api::Code;
+use sanitize_protocol::{Finding, Message, Messenger, Schedule, Settings, Stack, Tool, VARIABLE};
+use softhip::control::{CallSite, Options, Selection, SoftDevice, current};
+use softhip::memory::{AllocationKind, FaultKind, Side, Site};
+use softhip::report::{Problem, Report};
+use softhip::sched::Policy;
+
+use crate::stack;
+
+/// A run under `assay sanitize`.
+struct Session {
+    settings: Settings,
+    messages: Mutex<File>,
+}
+
+/// `None` inside: the program runs by itself.
+static SESSION: OnceLock<Option<Session>> = OnceLock::new();
+
+/// What is known of the first fault.
+#[derive(Default)]
+struct Fault {
+    /// Calls of launches that answered it so far.
+    launches: u64,
+    /// Another call has answered it.
+    told: bool,
+}
+
+static FAULT: Mutex<Fault> = Mutex::new(Fault { launches: 0, told: false });
+
+/// Sets up the device, at the first call.
+pub(crate) fn begin() {
+    session();
+}
+
+fn session() -> Option<&'static Session> {
+    SESSION.get_or_init(open).as_ref()
+}
+
+/// Reads the settings and installs a device that keeps to them.
+fn open() -> Option<Session> {
+    let given = std::env::var_os(VARIABLE)?;
+    let read = given.to_str().ok_or_else(|| "it is not UTF-8".to_owned());
+    let settings = read.and_then(|text| serde_json::from_str(text).map_err(|error| error.to_string()));
+    let settings: Settings = match settings {
+        Ok(settings) => settings,
+        Err(error) => {
+            print_line(&format!("assay: {VARIABLE}: {error}"));
+            return None;
+        }
+    };
+    let messages = match OpenOptions::new().append(true).create(true).open(&settings.messages) {
+        Ok(file) => file,
+        Err(error) => {
+            print_line(&format!("assay: {}: {error}", settings.messages.display()));
+            return None;
+        }
+    };
+    let device = Arc::new(SoftDevice::new(Options {
+        seed: settings.seed,
+        policy: match settings.schedule {
+            Schedule::Eager => Policy::Eager,
+            Schedule::Deferred => Policy::Deferred,
+            Schedule::Random => Policy::Random(settings.seed),
+        },
+        checks: Tool::checks(&settings.tools),
+        ..Options::default()
+    }));
+    let launches = settings.launches.map(|launches| launches.first..=launches.last);
+    device.select_launches(Selection { kernel: settings.kernel.clone(), launches });
+    device.label_by_arguments();
+    device.install();
+    let session = Session { settings, messages: Mutex::new(messages) };
+    session.tell(&Message::Begun { process: std::process::id() });
+    Some(session)
+}
+
+impl Session {
+    /// Appends a line, in one write so that lines of several processes stay whole.
+    fn tell(&self, message: &Message) {
+        let mut line =
+            serde_json::to_vec(message).expect("messages have no maps with other keys than strings");
+        line.push(b'\n');
+        let written = self.messages.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);
+        if let Err(error) = written {
+            print_line(&format!("assay: {}: {error}", self.settings.messages.display()));
+        }
+    }
+
+    /// Tells of a report, unless it is of a tool that was not asked for. What makes the device unusable is always told.
+    fn report(&self, mut report: Report, sticks: bool) {
+        let tool = Tool::of(&report.problem);
+        if !sticks && tool.is_some_and(|tool| !self.settings.tools.contains(&tool)) {
+            return;
+        }
+        let mut stacks = Vec::new();
+        for (event, site) in report.host_sites() {
+            let Some(number) = site.stack else { continue };
+            let frames = stack::frames(number);
+            *site = innermost(&frames);
+            stacks.push(Stack { event, frames });
+        }
+        demangle(&mut report);
+        report.notes.extend(extents(&report.problem));
+        let text = report.to_string();
+        let process = std::process::id();
+        let finding = Finding { process, tool, sticks, report, text, stacks };
+        self.tell(&Message::Finding(Box::new(finding)));
+    }
+
+    /// Tells which call the program may take for the culprit.
+    fn answered_fault(&self, name: &str, fault: Code) {
+        let mut state = FAULT.lock().unwrap_or_else(PoisonError::into_inner);
+        if is_launch(name) {
+            state.launches += 1;
+            return;
+        }
+        if std::mem::replace(&mut state.told, true) {
+            return;
+        }
+        self.tell(&Message::Messenger(Messenger {
+            process: std::process::id(),
+            function: name.to_owned(),
+            answer: fault.name().to_string_lossy().into_owned(),
+            frames: CallSite::get().and_then(|site| site.stack).map(stack::frames).unwrap_or_default(),
+            launches_before: state.launches,
+        }));
+    }
+}
+
+/// The innermost place with a line of source, or the innermost one.
+fn innermost(frames: &[sanitize_protocol::Frame]) -> Site {
+    let with_line = frames.iter().find_map(|frame| Some(Site::new(frame.file.clone()?, frame.line?)));
+    let plain = |frame: &sanitize_protocol::Frame| {
+        Site::new(format!("{}+{:#x}", frame.module.as_deref().unwrap_or("?"), frame.offset), 0)
+    };
+    with_line.or_else(|| frames.first().map(plain)).unwrap_or_else(|| Site::new("an unknown place", 0))
+}
+
+/// How many bytes an access past the end needs, and how many there are.
+fn extents(problem: &Problem) -> Option<String> {
+    let Problem::Access { fault, .. } = problem else { return None };
+    let FaultKind::OutOfBounds { side: Side::After, .. } = fault.kind else { return None };
+    let nearest = fault.nearest.as_deref()?;
+    let end = fault.address.checked_sub(nearest.base)?.checked_add(fault.size)?;
+    Some(format!("the access needs {end} bytes, the buffer has {}", nearest.size))
+}
+
+/// Gives C++ kernels their names in the source.
+fn demangle(report: &mut Report) {
+    if let Some(at) = &mut report.at {
+        at.kernel = demangled(&at.kernel);
+    }
+    if let Problem::Launch { kernel, .. } = &mut report.problem {
+        *kernel = demangled(kernel);
+    }
+    if let Problem::StreamRace { first, second, .. } = &mut report.problem {
+        for kernel in [&mut first.kernel, &mut second.kernel].into_iter().flatten() {
+            *kernel = demangled(kernel);
+        }
+    }
+}
+
+fn demangled(name: &str) -> String {
+    let symbol = cpp_demangle::Symbol::new(name).ok();
+    symbol
+        .and_then(|symbol| symbol.demangle(&cpp_demangle::DemangleOptions::default()).ok())
+        .unwrap_or_else(|| name.to_owned())
+}
+
+fn is_launch(name: &str) -> bool {
+    name.contains("Launch")
+}
+
+/// What every call does first: the device is there, and reports can name the caller.
+pub(crate) fn begin_call(name: &'static str) {
+    if session().is_some() && !name.contains("CallConfiguration") {
+        CallSite::set(Some(Site::of_stack(stack::take())));
+    }
+}
+
+/// What every call does last.
+pub(crate) fn end_call(name: &str, code: i32) {
+    let device = current();
+    let reports = device.take_reports();
+    let Some(session) = session() else {
+        for report in reports {
+            print_line(&format!("assay: {report}"));
+        }
+        return;
+    };
+    if reports.is_empty() && code == Code::SUCCESS.0 {
+        return;
+    }
+    let fault = device.fault();
+    let count = reports.len();
+    for (at, report) in reports.into_iter().enumerate() {
+        // Nothing runs after a fault, so that only the last report can be one.
+        session.report(report, fault.is_some() && at + 1 == count);
+    }
+    if let Some(fault) = fault.filter(|fault| fault.0 == code) {
+        session.answered_fault(name, fault);
+    }
+}
+
+/// Whether the host's own accesses are to be watched.
+pub(crate) fn watches_host() -> bool {
+    session().is_some_and(|session| session.settings.tools.contains(&Tool::Hostcheck))
+}
+
+/// Tells of something that the host's own code did.
+pub(crate) fn report_host(report: Report) {
+    if let Some(session) = session() {
+        session.report(report, false);
+    }
+}
+
+/// A call that is not supported.
+pub(crate) fn refused(name: &str) {
+    match session() {
+        Some(session) => session.tell(&Message::Unsupported { function: name.to_owned() }),
+        None => print_line(&format!("assay: {name} is not supported by the software device")),
+    }
+}
+
+/// Prints a line. A program that has closed its standard error stream gets none.
+pub(crate) fn print_line(line: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
+}
+
+/// What is left to tell when the program has ended.
+pub(crate) fn end() {
+    let Some(Some(session)) = SESSION.get() else { return };
+    let device = current();
+    if session.settings.tools.contains(&Tool::Leakcheck) && device.fault().is_none() {
+        for allocation in device.memory().live() {
+            let mine = matches!(allocation.kind, AllocationKind::Device | AllocationKind::Pinned);
+            // Only the library itself allocates without a caller.
+            if mine && allocation.allocated.is_some() {
+                session.report(Report::new(Problem::Leak { allocation: Box::new(allocation) }), false);
+            }
+        }
+    }
+    session.tell(&Message::Ended {
+        process: std::process::id(),
+        launches: device.launched(),
+        never_ran: device.queued(),
+    });
+}

@@ -1,0 +1,13 @@
+//! What `assay sanitize` and the drop-in `libamdhip64` say to each other.
+//!
+//! The command starts the program with [`VARIABLE`] set to its [`Settings`] as JSON. The library, in the program's
+//! process, appends [`Message`]s to a file, one JSON object a line. Several processes may write to one file.
+#![forbid(unsafe_code)]
+
+mod message;
+mod settings;
+mod tool;
+
+pub use message::{Finding, Frame, Message, Messenger, Stack};
+pub use settings::{Launches, Schedule, Settings, VARIABLE};
+pub use tool::Tool;

@@ -1,0 +1,55 @@
+//! What the command asks of the library.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::Tool;
+
+/// The environment variable that holds the settings.
+pub const VARIABLE: &str = "ASSAY_SANITIZE";
+
+/// What the command asks of the library.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The file that messages are appended to.
+    pub messages: PathBuf,
+    /// What is checked. Bounds and lifetimes always are.
+    pub tools: Vec<Tool>,
+    /// When queued work runs.
+    pub schedule: Schedule,
+    /// Seed of the places of allocations, and of the random schedule.
+    pub seed: u64,
+    /// Launches of other kernels than those whose names contain this are checked for bounds and lifetimes only.
+    pub kernel: Option<String>,
+    /// Other launches than these are checked for bounds and lifetimes only.
+    pub launches: Option<Launches>,
+}
+
+/// When queued work runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Schedule {
+    /// At once.
+    Eager,
+    /// Only when a synchronisation demands it.
+    Deferred,
+    /// At moments drawn from the seed.
+    Random,
+}
+
+/// Launches `first` to `last`, counted from 1 in the order of their calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Launches {
+    /// The first.
+    pub first: u64,
+    /// The last.
+    pub last: u64,
+}
+
+impl Launches {
+    /// Whether launch `number` is one of them.
+    pub fn contains(self, number: u64) -> bool {
+        (self.first..=self.last).contains(&number)
+    }
+}

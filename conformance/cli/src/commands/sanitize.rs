@@ -1,0 +1,185 @@
+//! `assay sanitize`: other people's HIP programs on the software device.
+
+mod library;
+mod program;
+mod suppressions;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use assay_cli::report::sanitize::{PREFIX, Sanitized, finding_text, messenger_text};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use sanitize_protocol::{Finding, Launches, Message, Schedule, Settings, Tool};
+use serde_json::json;
+
+use self::suppressions::Suppressions;
+use super::{End, Trouble, say};
+
+/// Runs a HIP program on the software device with every access checked, and names the first wrong one.
+///
+/// The program runs as it is: it finds the drop-in libamdhip64 where it looks for ROCm's. No GPU and no ROCm are needed. Findings go to
+/// the standard error stream.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  assay sanitize -- ./engine --model m.gguf
+  assay sanitize --tool memcheck,racecheck --schedule deferred -- ./engine
+  assay sanitize --write-suppressions known.toml -- ./engine
+  assay sanitize --suppressions known.toml -- ./engine
+
+Exit code: the program's where nothing is found, --error-exitcode where something is, 2 for bad input or where nothing was checked.")]
+pub struct Sanitize {
+    /// What is checked, separated by commas; all of it unless given. Bounds and lifetimes of accesses always are.
+    #[arg(long = "tool", value_name = "TOOLS", value_delimiter = ',', value_parser = tools())]
+    tools: Vec<Tool>,
+    /// When queued work runs.
+    #[arg(long, value_enum, default_value_t = When::Eager)]
+    schedule: When,
+    /// Seed of the places of allocations, and of the random schedule.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Checks other kernels than those whose (mangled) names contain this for bounds and lifetimes only.
+    #[arg(long, value_name = "PART")]
+    kernel: Option<String>,
+    /// Checks other launches than these for bounds and lifetimes only; the first is number 1.
+    #[arg(long, value_name = "N[-M]", value_parser = launches)]
+    launch: Option<Launches>,
+    /// Findings that are printed; the others are counted.
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    max_errors: usize,
+    /// Exit code where something is found.
+    #[arg(long, value_name = "CODE", default_value_t = 1)]
+    error_exitcode: u8,
+    /// A file of findings that are known and no errors.
+    #[arg(long, value_name = "FILE")]
+    suppressions: Option<PathBuf>,
+    /// Writes a file that suppresses what is found.
+    #[arg(long, value_name = "FILE")]
+    write_suppressions: Option<PathBuf>,
+    /// Writes everything to this file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Writes a page that opens from disk.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(last = true, required = true, value_name = "PROGRAM")]
+    program: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum When {
+    /// At once.
+    Eager,
+    /// Only when a synchronisation demands it.
+    Deferred,
+    /// At moments drawn from the seed.
+    Random,
+}
+
+impl When {
+    fn schedule(self) -> Schedule {
+        match self {
+            Self::Eager => Schedule::Eager,
+            Self::Deferred => Schedule::Deferred,
+            Self::Random => Schedule::Random,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Eager => "eager",
+            Self::Deferred => "deferred",
+            Self::Random => "random",
+        }
+    }
+}
+
+fn tools() -> impl TypedValueParser<Value = Tool> {
+    let values = Tool::ALL.map(|tool| PossibleValue::new(tool.name()).help(tool.about()));
+    PossibleValuesParser::new(values).map(|name| {
+        let known = Tool::ALL.into_iter().find(|tool| tool.name() == name);
+        known.expect("only names of tools are possible")
+    })
+}
+
+/// `7` or `3-9`.
+fn launches(text: &str) -> Result<Launches, String> {
+    let number = |text: &str| match text.parse::<u64>() {
+        Ok(0) => Err("the first launch is number 1".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(format!("{text:?}: {error}")),
+    };
+    let (first, last) = text.split_once('-').unwrap_or((text, text));
+    let launches = Launches { first: number(first)?, last: number(last)? };
+    if launches.first > launches.last { Err(format!("{text}: there is none")) } else { Ok(launches) }
+}
+
+impl Sanitize {
+    pub fn run(self) -> Result<End, Trouble> {
+        let suppressions =
+            self.suppressions.as_deref().map_or(Ok(Suppressions::default()), Suppressions::read)?;
+        let folder = library::Folder::new()?;
+        let settings = Settings {
+            messages: folder.messages(),
+            tools: if self.tools.is_empty() { Tool::ALL.to_vec() } else { self.tools.clone() },
+            schedule: self.schedule.schedule(),
+            seed: self.seed,
+            kernel: self.kernel.clone(),
+            launches: self.launch,
+        };
+        let mut run = Sanitized::default();
+        let code = program::run(&self.program, &folder, &settings, |message| {
+            self.show(&message, &run, &suppressions);
+            run.add(message, |finding| suppressions.cover(finding));
+        })?;
+        if !run.has_begun() {
+            return Err(Trouble::Input(format!(
+                "nothing was checked: {} made no HIP call through this library (exit code {code}); a program that is linked statically, \
+                 or with a DT_RPATH, does not look for it",
+                self.name()
+            )));
+        }
+        say(run.summary(self.schedule.name()).trim_end());
+        self.write_files(&run, code)?;
+        Ok(End::Code(if run.findings.is_empty() { code } else { self.error_exitcode }))
+    }
+
+    fn name(&self) -> String {
+        self.program.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Prints a message as it comes.
+    fn show(&self, message: &Message, run: &Sanitized, suppressions: &Suppressions) {
+        let show = |finding: &Finding| run.findings.len() < self.max_errors && !suppressions.cover(finding);
+        match message {
+            Message::Finding(finding) if show(finding) => say(finding_text(finding).trim_end()),
+            Message::Messenger(messenger) => {
+                say(&format!("{PREFIX} {}\n{PREFIX}", messenger_text(messenger)));
+            }
+            _ => {}
+        }
+    }
+
+    fn write_files(&self, run: &Sanitized, code: u8) -> Result<(), Trouble> {
+        if let Some(path) = &self.write_suppressions {
+            write(path, &Suppressions::of(&run.findings).text())?;
+        }
+        if let Some(path) = &self.json {
+            let mut all = run.json();
+            all["program"] = json!(self.name());
+            all["exit_code"] = json!(code);
+            all["schedule"] = json!(self.schedule.name());
+            write(path, &format!("{all:#}\n"))?;
+        }
+        if let Some(path) = &self.html {
+            write(path, &run.page(&self.name()))?;
+        }
+        Ok(())
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Trouble> {
+    let written = output_file::write(path, text.as_bytes());
+    written.map_err(|error| Trouble::Input(format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,92 @@
+//! Where the drop-in library is, and a folder in which programs find it.
+
+use std::path::{Path, PathBuf};
+
+use crate::commands::Trouble;
+
+/// The library's file.
+const FILE: &str = "libamdhip64.so";
+/// The environment variable that names it.
+const VARIABLE: &str = "ASSAY_LIBAMDHIP64";
+/// The names that programs of different releases ask for.
+const NAMES: [&str; 4] = ["libamdhip64.so", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7"];
+
+/// A folder with the library under every name, and with the file of messages. It goes away when it is dropped.
+pub struct Folder {
+    path: PathBuf,
+}
+
+impl Folder {
+    pub fn new() -> Result<Self, Trouble> {
+        let library = find()?;
+        let path = std::env::temp_dir().join(format!("assay-sanitize-{}", std::process::id()));
+        let folder = Self { path };
+        folder
+            .fill(&library)
+            .map_err(|error| Trouble::Input(format!("{}: {error}", folder.path.display())))?;
+        Ok(folder)
+    }
+
+    fn fill(&self, library: &Path) -> std::io::Result<()> {
+        std::fs::create_dir_all(&self.path)?;
+        for name in NAMES {
+            link(library, &self.path.join(name))?;
+        }
+        std::fs::write(self.messages(), "")
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The library under its plain name.
+    pub fn library(&self) -> PathBuf {
+        self.path.join(FILE)
+    }
+
+    /// The file that the library appends messages to.
+    pub fn messages(&self) -> PathBuf {
+        self.path.join("messages.jsonl")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // A folder that stays in the place for temporary files harms nobody.
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+#[cfg(unix)]
+fn link(library: &Path, at: &Path) -> std::io::Result<()> {
+    std::os::unix::fs::symlink(library, at)
+}
+
+#[cfg(not(unix))]
+fn link(library: &Path, at: &Path) -> std::io::Result<()> {
+    std::fs::copy(library, at).map(|_| ())
+}
+
+/// The library: what the variable says, or what was built beside this program.
+fn find() -> Result<PathBuf, Trouble> {
+    if let Some(given) = std::env::var_os(VARIABLE).filter(|given| !given.is_empty()) {
+        let path = PathBuf::from(given);
+        let found = path.canonicalize().map_err(|error| format!("{VARIABLE}: {}: {error}", path.display()));
+        return found.map_err(Trouble::Input);
+    }
+    let program =
+        std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
+    let beside = program.with_file_name(FILE);
+    if beside.exists() {
+        return Ok(beside);
+    }
+    let profile = match env!("BUILD_PROFILE") {
+        "release" => " --release",
+        _ => "",
+    };
+    Err(Trouble::Input(format!(
+        "{} is not there; 'cargo build{profile} -p assay-libamdhip64' makes it, or {VARIABLE} says where it is",
+        beside.display()
+    )))
+}

@@ -1,0 +1,256 @@
+//! `assay sanitize` names what is wrong with programs that clang compiled, and says nothing about their clean twins.
+//!
+//! The programs are those of the drop-in library. Each one with a bug has a twin, compiled without it.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+const SCHEDULES: [&str; 3] = ["eager", "deferred", "random"];
+
+/// A program with a bug, and what its report must say.
+struct Planted {
+    program: &'static str,
+    says: &'static [&'static str],
+}
+
+const fn planted(program: &'static str, says: &'static [&'static str]) -> Planted {
+    Planted { program, says }
+}
+
+const PLANTED: [Planted; 14] = [
+    planted(
+        "rope_positions",
+        &[
+            "[memcheck]",
+            "at rope(float*, int const*, int, int)+",
+            "(rope_positions.hip:9)",
+            "'positions' (128 bytes)",
+            "the access needs 132 bytes, the buffer has 128",
+            "in positions_of (rope_positions.hip:31)",
+            "in forward (rope_positions.hip:35)",
+            "hipMemcpy in copy_to_host (engine.h:12) answers hipErrorIllegalAddress. It is only the messenger",
+        ],
+    ),
+    planted(
+        "kv_heads",
+        &[
+            "[memcheck]",
+            "at project_keys(",
+            "(kv_heads.hip:11)",
+            "'k_weight' (32768 bytes)",
+            "the access needs 32772 bytes, the buffer has 32768",
+            "launched at kv_heads.hip:25",
+            "It is only the messenger",
+        ],
+    ),
+    planted(
+        "freed_before_copy",
+        &[
+            "[hostcheck]",
+            "by hipMemcpy at engine.h:12",
+            "is freed memory: 0 bytes into 'out' (4096 bytes)",
+            "allocated at freed_before_copy.hip:8, freed at freed_before_copy.hip:12",
+        ],
+    ),
+    planted(
+        "missing_synchronise",
+        &[
+            "Host reads the destination of a copy that may not have run [hostcheck]",
+            "(4096 bytes)",
+            "queued by hipMemcpyAsync at missing_synchronise.hip:20",
+        ],
+    ),
+    planted(
+        "staging_reused",
+        &[
+            "Host writes the source of a copy that may not have run [hostcheck]",
+            "queued by hipMemcpyAsync at staging_reused.hip:19",
+        ],
+    ),
+    planted(
+        "argument_size",
+        &[
+            "Invalid launch of scale(float*, float, long) [hostcheck]",
+            "18 bytes of arguments; the kernel takes 24: argument 2 'count'",
+            "by hipModuleLaunchKernel at argument_size.hip:34",
+        ],
+    ),
+    planted("uninitialised", &["Uninitialised global read", "[initcheck]", "byte 512 of 'x' (1024 bytes)"]),
+    planted("group_race", &["Racing ", "[racecheck]", "'total' (4 bytes)", "(group_race.hip:"]),
+    planted("lds_race", &["Racing LDS", "[racecheck]", "with no barrier between", "(lds_race.hip:"]),
+    planted(
+        "stream_race",
+        &[
+            "Race between streams [racecheck]",
+            "'out' (256 bytes)",
+            "hipLaunchKernel at stream_race.hip:",
+            "no event, synchronisation or common stream orders the two",
+        ],
+    ),
+    planted("divergent_barrier", &["Divergent barrier [synccheck]", "at sum("]),
+    planted(
+        "leak",
+        &[
+            "Memory that was never freed [leakcheck]",
+            "1000 bytes of device memory",
+            "24 bytes of host memory",
+            "allocated at leak.hip:6",
+            "ERROR SUMMARY: 2 errors (leakcheck 2)",
+        ],
+    ),
+    planted(
+        "double_free",
+        &["Double free [hostcheck]", "by hipFree at double_free.hip:9", "freed at double_free.hip:7"],
+    ),
+    planted(
+        "stale_pointer",
+        &["[memcheck]", "is freed memory", "freed at stale_pointer.hip:12", "(stale_pointer.hip:4)"],
+    ),
+];
+
+/// Programs without a twin, and without a bug.
+const CLEAN: [&str; 6] = ["saxpy", "saxpy-rocm5", "saxpy-rocm7", "graph", "variables", "static_destructor"];
+
+fn programs() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../backend-hip/libamdhip64/programs")
+}
+
+/// Runs `assay sanitize` on one of the programs: exit code, standard output, standard error.
+fn sanitize(options: &[&str], program: &str) -> (Option<i32>, String, String) {
+    sanitize_path(options, programs().join(program).to_str().unwrap())
+}
+
+fn sanitize_path(options: &[&str], program: &str) -> (Option<i32>, String, String) {
+    // Cargo builds the library for the tests here.
+    let library = std::env::current_exe().unwrap().with_file_name("libamdhip64.so");
+    assert!(library.exists(), "{} is missing", library.display());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.arg("sanitize").args(options).arg("--").arg(program);
+    let output = command.env("ASSAY_LIBAMDHIP64", library).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn every_planted_bug_is_named_under_every_schedule() {
+    for Planted { program, says } in PLANTED {
+        for schedule in SCHEDULES {
+            let (code, _, errors) = sanitize(&["--schedule", schedule], program);
+            assert_eq!(code, Some(1), "{program}, {schedule}:\n{errors}");
+            for part in says {
+                assert!(errors.contains(part), "{program}, {schedule}: no '{part}' in\n{errors}");
+            }
+        }
+    }
+}
+
+#[test]
+fn clean_programs_have_no_report_under_any_schedule() {
+    let twins = PLANTED.iter().map(|planted| format!("{}-clean", planted.program));
+    for program in twins.chain(CLEAN.map(str::to_owned)) {
+        for schedule in SCHEDULES {
+            let (code, _, errors) = sanitize(&["--schedule", schedule], &program);
+            assert_eq!(code, Some(0), "{program}, {schedule}:\n{errors}");
+            assert!(errors.contains("ERROR SUMMARY: 0 errors in "), "{program}, {schedule}:\n{errors}");
+        }
+    }
+}
+
+#[test]
+fn tools_that_are_not_asked_for_are_silent() {
+    for (program, tool, other) in [
+        ("leak", "leakcheck", "memcheck"),
+        ("missing_synchronise", "hostcheck", "memcheck,racecheck"),
+        ("uninitialised", "initcheck", "memcheck,racecheck"),
+        ("group_race", "racecheck", "memcheck"),
+    ] {
+        assert_eq!(sanitize(&["--tool", tool], program).0, Some(1), "{program}");
+        let (code, _, errors) = sanitize(&["--tool", other], program);
+        assert_eq!(code, Some(0), "{program}: {errors}");
+    }
+    // Kernels and launches that are not selected are checked for bounds only.
+    assert_eq!(sanitize(&["--kernel", "other"], "group_race").0, Some(0));
+    assert_eq!(sanitize(&["--kernel", "count"], "group_race").0, Some(1));
+    assert_eq!(sanitize(&["--launch", "2-9"], "group_race").0, Some(0));
+    assert_eq!(sanitize(&["--launch", "1"], "group_race").0, Some(1));
+    assert_eq!(sanitize(&["--kernel", "other"], "rope_positions").0, Some(1));
+}
+
+#[test]
+fn known_findings_can_be_suppressed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("known.toml");
+    let known = path.to_str().unwrap();
+    assert_eq!(sanitize(&["--write-suppressions", known], "leak").0, Some(1));
+    let (code, _, errors) = sanitize(&["--suppressions", known], "leak");
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(errors.contains("2 errors suppressed") && !errors.contains("never freed"), "{errors}");
+    assert_eq!(sanitize(&["--suppressions", known], "double_free").0, Some(1));
+    for (text, why) in
+        [("[[suppression]]\n", "suppresses everything"), ("[[suppression]]\nkernal = 'x'\n", "kernal")]
+    {
+        std::fs::write(&path, text).unwrap();
+        let (code, _, errors) = sanitize(&["--suppressions", known], "leak");
+        assert_eq!(code, Some(2), "{errors}");
+        assert!(errors.contains(why), "{errors}");
+    }
+}
+
+#[test]
+fn findings_are_written_to_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let (json, html) = (path("r.json"), path("r.html"));
+    let (code, _, errors) =
+        sanitize(&["--json", &json, "--html", &html, "--error-exitcode", "77"], "rope_positions");
+    assert_eq!(code, Some(77), "{errors}");
+    let all: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    assert_eq!(all["exit_code"], 3);
+    assert_eq!(all["findings"][0]["tool"], "memcheck");
+    assert_eq!(all["findings"][0]["report"]["problem"]["nearest"]["size"], 128);
+    assert_eq!(all["messengers"][0]["function"], "hipMemcpy");
+    let page = std::fs::read_to_string(html).unwrap();
+    assert!(page.contains("positions") && page.contains("only the messenger") && page.ends_with("</html>\n"));
+    let (_, _, few) = sanitize(&["--max-errors", "1"], "leak");
+    assert_eq!(few.matches("never freed").count(), 1, "{few}");
+    assert!(few.contains("ERROR SUMMARY: 2 errors"), "{few}");
+}
+
+#[test]
+fn the_program_s_output_and_exit_code_pass_through() {
+    let (code, out, _) = sanitize(&[], "saxpy");
+    assert_eq!((code, out.as_str()), (Some(0), "saxpy: right\n"));
+    let (code, out, errors) = sanitize(&[], "unsupported");
+    assert_eq!((code, out.as_str()), (Some(0), "hipErrorNotSupported\n"));
+    assert!(errors.contains("not supported: hipIpcGetMemHandle"), "{errors}");
+}
+
+#[test]
+fn a_run_that_checked_nothing_is_an_error() {
+    let (code, _, errors) = sanitize_path(&[], "true");
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("nothing was checked"), "{errors}");
+    let (code, _, errors) = sanitize_path(&[], "no-such-program");
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("no-such-program"), "{errors}");
+    let (code, _, errors) = sanitize(&["--tool", "memchek"], "saxpy");
+    assert_eq!(code, Some(2), "{errors}");
+    let (code, _, errors) = sanitize(&["--launch", "0"], "saxpy");
+    assert_eq!(code, Some(2), "{errors}");
+}
+
+#[test]
+fn a_missing_library_is_told_with_what_builds_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("assay");
+    std::fs::copy(env!("CARGO_BIN_EXE_assay"), &program).unwrap();
+    let output = Command::new(&program).args(["sanitize", "--", "true"]).output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("-p assay-libamdhip64' makes it"), "{errors}");
+}
