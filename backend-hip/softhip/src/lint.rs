@@ -101,6 +101,9 @@ pub(crate) fn problem(finding: &Finding, first: CodePlace) -> Problem {
         Kind::Barrier { wait } => Problem::MissingWait {
             fault: Box::new(WaitFault { early: Early::Barrier, first, register, wait: wait.to_string() }),
         },
+        Kind::ReadOfLds { wait } => Problem::MissingWait {
+            fault: Box::new(WaitFault { early: Early::ReadOfLds, first, register, wait: wait.to_string() }),
+        },
         Kind::Hazard { rule, needed, had } => Problem::Hazard {
             fault: Box::new(HazardFault {
                 first,

@@ -1,8 +1,8 @@
-//! Damaged code objects and bundles: loading, printing and running one never panics, never hangs, and holds no memory that
+//! Damaged code objects and bundles: loading, printing, linting and running one never panics, never hangs, and holds no memory that
 //! the limits do not allow.
 //!
 //! Sound objects, bundles and compressed bundles of them are damaged at random from a fixed seed (`ASSAY_FUZZ_SEED`, 1 unless
-//! set): `ASSAY_FUZZ_OBJECTS` of them are loaded and printed (5,000 unless set), `ASSAY_FUZZ_LAUNCHES` are run (300 unless set).
+//! set): `ASSAY_FUZZ_OBJECTS` of them are loaded, printed and linted (5,000 unless set), `ASSAY_FUZZ_LAUNCHES` are run (300 unless set).
 //! A failure prints the seed of its iteration; that seed alone reproduces it.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 
 use softhip::control::{Options, SoftDevice};
 use softhip::isa::disassemble;
+use softhip::lint;
 use softhip::memory::AllocationKind;
 use softhip::object::{self, ArgumentKind, CodeObject, Kernel};
 use softhip::sched::{Given, Limits, Shape};
@@ -202,8 +203,8 @@ enum Depth {
     Read,
 }
 
-/// Opens a file and prints every instruction of every code object.
-fn print_everything(bytes: &[u8]) -> Depth {
+/// Opens a file, prints every instruction of every code object, and looks for missing waits in it.
+fn read_everything(bytes: &[u8]) -> Depth {
     let Ok(all) = object::open(bytes) else { return Depth::Refused };
     let mut depth = Depth::Opened;
     let mut text = String::new();
@@ -221,6 +222,12 @@ fn print_everything(bytes: &[u8]) -> Depth {
                 if let Ok(inst) = &line {
                     write!(text, "{inst} {:?}", object.location(inst.pc)).unwrap();
                 }
+            }
+        }
+        for function in lint::functions(&object) {
+            for found in lint::lint(&object, &function).found {
+                text.clear();
+                write!(text, "{}", found.report).unwrap();
             }
         }
     }
@@ -295,7 +302,7 @@ fn damaged_files_are_read_without_a_panic_or_much_memory() {
         let bundled = bundle(&object);
         files.extend([compressed(&bundled), bundled, object]);
     }
-    sweep(setting("ASSAY_FUZZ_OBJECTS", 5_000), READING, &files, mutate, |bytes, _| print_everything(bytes));
+    sweep(setting("ASSAY_FUZZ_OBJECTS", 5_000), READING, &files, mutate, |bytes, _| read_everything(bytes));
 }
 
 #[test]

@@ -61,13 +61,27 @@ impl WaveState {
         (self.scalars[at], self.scalars[at + 1]) = (value as u32, (value >> 32) as u32);
     }
 
-    /// Runs `words` as the whole of a wave's program, and leaves the state as they do.
+    /// Runs `words` as the whole of a wave's program, and leaves the state as they do. Missing waits are not looked for.
     pub fn run(&mut self, words: &[u32], memory: &LaunchMemory) -> Result<(), Problem> {
+        self.run_program(&self.program(words), memory)
+    }
+
+    /// As [`run`](Self::run); a missing wait is a fault.
+    pub fn run_watched(&mut self, words: &[u32], memory: &LaunchMemory) -> Result<(), Problem> {
+        let mut program = self.program(words);
+        program.look_for_missing_waits(&[0]);
+        self.run_program(&program, memory)
+    }
+
+    fn program(&self, words: &[u32]) -> Program {
         let mut text = words.to_vec();
         text.push(END);
         let registers = Registers { vgprs: self.vgprs.len() as u16, agprs: self.agprs.len() as u16 };
-        let program = Program::new(&text, 0, 0, registers);
-        let mut wave = self.wave(&program);
+        Program::new(&text, 0, 0, registers)
+    }
+
+    fn run_program(&mut self, program: &Program, memory: &LaunchMemory) -> Result<(), Problem> {
+        let mut wave = self.wave(program);
         let mut lds = self.filled_lds();
         let mut cx = Cx {
             wave: &mut wave,
@@ -75,19 +89,21 @@ impl WaveState {
             memory,
             group: &mut memory.group(0),
             counters: &mut Tally::default(),
-            program: &program,
+            program,
             trap: None,
         };
         let step = loop {
             match interpret(&mut cx, BUDGET, BUDGET) {
                 Step::Yield => {}
+                // No other wave has to come.
+                Step::Barrier => cx.lds.pass_barrier(),
                 step => break step,
             }
         };
         if let Some(trap) = cx.trap.take() {
             return Err(trap.problem);
         }
-        debug_assert!(matches!(step, Step::End | Step::Barrier));
+        debug_assert!(matches!(step, Step::End));
         self.scalars.copy_from_slice(&wave.s[..scalar::FILE_LEN]);
         let (vgprs, agprs) = (self.vgprs.len(), self.agprs.len());
         self.vgprs.copy_from_slice(&wave.v[..vgprs]);

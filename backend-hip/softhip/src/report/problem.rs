@@ -199,6 +199,8 @@ pub enum Early {
     Write,
     /// A barrier.
     Barrier,
+    /// A read of LDS.
+    ReadOfLds,
 }
 
 /// Wait states that are missing.

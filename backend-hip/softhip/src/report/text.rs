@@ -170,6 +170,7 @@ impl Display for Headline<'_> {
                 Early::Read => f.write_str("Missing wait before a read"),
                 Early::Write => f.write_str("Missing wait before a write"),
                 Early::Barrier => f.write_str("Missing wait before a barrier"),
+                Early::ReadOfLds => f.write_str("Missing wait before a read of LDS"),
             },
             Problem::Hazard { .. } => f.write_str("Missing wait states"),
             Problem::CodeObject { .. } => f.write_str("Invalid code object"),
@@ -248,8 +249,10 @@ fn explain_wait(fault: &WaitFault) -> Vec<String> {
         Early::Read => format!("{register} has no value until its load has landed: {first}"),
         Early::Write => format!("{register} is still to be written by {first}"),
         Early::Barrier => format!("other waves may not see what is written to LDS by {first}"),
+        Early::ReadOfLds => format!("LDS has no value there until this load has landed: {first}"),
     };
-    vec![what, format!("`{wait}` between the two would cover it")]
+    let place = if *early == Early::ReadOfLds { "by the wave that loads" } else { "between the two" };
+    vec![what, format!("`{wait}` {place} would cover it")]
 }
 
 fn explain_hazard(fault: &HazardFault) -> Vec<String> {

@@ -1,9 +1,10 @@
 //! The ways through a program, all at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::always::Always;
-use super::state::{Certainty, Finding, State, Unit};
+use super::facts::{LdsEffect, Wait};
+use super::state::{Certainty, Finding, Kind, State, Unit};
 use crate::isa::Op;
 
 /// Where a program can go on after an instruction.
@@ -43,16 +44,66 @@ pub fn findings(code: &[Unit], entries: &[u32]) -> Vec<Finding> {
     let blocks = Blocks::new(code, entries);
     let states = blocks.fixpoint(code, entries, &State::default());
     let mut found = Vec::new();
+    let mut lds = LdsLoads::default();
     for (block, state) in states.into_iter().enumerate() {
         let Some(mut state) = state else { continue };
-        for index in blocks.range(block, code).0 {
+        let (range, last) = blocks.range(block, code);
+        for index in range {
+            lds.before(&state, code, index);
             state.step(code, index, |finding| found.push(finding));
+            lds.after(&state, code);
+        }
+        if after(last).forgets {
+            lds.waited.extend(state.lds_loads(code).map(|(load, _)| load));
         }
     }
+    found.extend(lds.findings());
     if found.iter().any(|finding| finding.certainty == Certainty::SomeWay) {
         settle(&mut found, &blocks, code, entries);
     }
     found
+}
+
+/// Loads to LDS (LDS-DMA). Which bytes they write is not known here, and kernels load one part of LDS while they read
+/// another. But a load that no wait covers on any way, in a wave that reads LDS after it, is wrong.
+#[derive(Default)]
+struct LdsLoads {
+    /// Under way before the current instruction.
+    under_way: Vec<u32>,
+    /// Covered by some wait.
+    waited: BTreeSet<u32>,
+    /// The first read of LDS while one is under way, and the wait that would cover it.
+    read: BTreeMap<u32, (u32, Wait)>,
+}
+
+impl LdsLoads {
+    fn before(&mut self, state: &State, code: &[Unit], index: u32) {
+        self.under_way.clear();
+        self.under_way.extend(state.lds_loads(code).map(|(load, _)| load));
+        if !self.under_way.is_empty() && code[index as usize].facts.lds == LdsEffect::Read {
+            for (load, wait) in state.lds_loads(code) {
+                self.read.entry(load).or_insert((index, wait));
+            }
+        }
+    }
+
+    fn after(&mut self, state: &State, code: &[Unit]) {
+        let is_under_way = |load: u32| state.lds_loads(code).any(|(other, _)| other == load);
+        self.waited.extend(self.under_way.iter().filter(|&&load| !is_under_way(load)));
+    }
+
+    fn findings(self) -> impl Iterator<Item = Finding> {
+        let Self { waited, read, .. } = self;
+        read.into_iter().filter(move |(load, _)| !waited.contains(load)).map(|(first, (second, wait))| {
+            Finding {
+                first,
+                second,
+                kind: Kind::ReadOfLds { wait },
+                register: None,
+                certainty: Certainty::Certain,
+            }
+        })
+    }
 }
 
 /// Findings that hold on all ways are certain.

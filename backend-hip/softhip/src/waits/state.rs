@@ -27,7 +27,7 @@ impl Unit {
 /// Wait states, of four cycles each, after which an instruction without a wait has ended in practice.
 ///
 /// It is wrong not to wait, and kernels of AITER that are known to work do it: they use what they read from LDS after
-/// this time, or after a barrier. A finding is then [`Certainty::Tolerated`].
+/// this time, or a little after a [`BARRIER`]. A finding is then [`Certainty::Tolerated`].
 fn latency(event: Event, overwritten: bool) -> u8 {
     match event {
         Event::Local => 80,
@@ -36,6 +36,9 @@ fn latency(event: Event, overwritten: bool) -> u8 {
         Event::Vector | Event::Flat | Event::None => u8::MAX,
     }
 }
+
+/// Wait states that a barrier stands for: AITER's kernels use what they read from LDS six wait states after one.
+const BARRIER: u8 = 74;
 
 /// Conditional branches after which a way may be impossible, see [`State::branch`].
 const MANY: u8 = 2;
@@ -106,6 +109,11 @@ pub enum Kind {
     },
     /// A barrier is passed before a write to LDS is known to be there.
     Barrier {
+        /// The wait that would have covered it.
+        wait: Wait,
+    },
+    /// LDS is read before a load has written it.
+    ReadOfLds {
         /// The wait that would have covered it.
         wait: Wait,
     },
@@ -182,6 +190,13 @@ impl State {
         if self.recent.iter().any(|recent| writes(recent).meets(&facts.reads)) {
             self.recent.retain(|recent| writes(recent).is_empty());
         }
+    }
+
+    /// Loads to LDS that are under way: their indices, and the wait that would cover each.
+    pub(super) fn lds_loads<'s>(&'s self, code: &'s [Unit]) -> impl Iterator<Item = (u32, Wait)> + 's {
+        let loads =
+            self.outstanding.iter().filter(|load| code[load.index as usize].facts.lds == LdsEffect::Dma);
+        loads.map(|load| (load.index, load.covering(Event::Vector)))
     }
 
     /// The wave passes a conditional branch.
@@ -282,7 +297,7 @@ impl State {
 
     fn time(&mut self, unit: &Unit) {
         let states = match unit.inst.op {
-            Op::s_barrier => OLD,
+            Op::s_barrier => BARRIER,
             _ => unit.facts.states.max(unit.facts.passes),
         };
         for load in &mut self.outstanding {

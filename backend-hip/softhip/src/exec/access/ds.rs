@@ -1,6 +1,7 @@
 //! DS: loads, stores and atomics of LDS.
 
 use super::atomic::Rmw;
+use super::landing::Landing;
 use super::lds::Touch;
 use super::narrow::Width;
 use super::together::{Access, Load, Store, Together};
@@ -162,6 +163,21 @@ fn read(c: &mut Cx<'_>, u: &Uop) -> Step {
     let addresses = c.wave.v[usize::from(u.src[0])];
     let result = load_at(c, u, &addresses, fields(u).offset().into(), u.width, usize::from(u.dst));
     c.finish(result)
+}
+
+/// The load to LDS that is still to write what an instruction reads from there.
+pub(in crate::exec) fn reads_landing(c: &Cx<'_>, u: &Uop) -> Option<Landing> {
+    let Some(MemoryOp::Local(rule)) = table::memory(u.inst.op) else { return None };
+    let (offsets, size) = match rule {
+        rule::Ds::Load(_) => ([fields(u).offset().into(); 2], u.width.bytes),
+        rule::Ds::Atomic(Atomic { bytes, .. }) => ([fields(u).offset().into(); 2], bytes),
+        rule::Ds::Load2 { bytes, stride } => (two_offsets(u, stride * bytes), bytes),
+        _ => return None,
+    };
+    offsets.iter().find_map(|&offset| {
+        let addresses = addresses_of(c, u, offset);
+        active(c.wave.exec()).find_map(|lane| c.lds.landings.writing(addresses[lane], size))
+    })
 }
 
 fn write(c: &mut Cx<'_>, u: &Uop) -> Step {

@@ -260,6 +260,9 @@ pub(in crate::exec) fn store_to_lds(c: &mut Cx<'_>, u: &Uop, exec: u64, offset: 
     let base = u64::from(c.wave.s[usize::from(scalar::M0)] & 0xffff).wrapping_add_signed(offset);
     let addresses = std::array::from_fn(|lane| base.wrapping_add(4 * lane as u64));
     let stored = ds::store_lanes(c, u, &addresses, exec, Width::dwords(1), usize::from(u.dst));
+    if c.memory.checks().waits && c.program.watched().is_some() {
+        c.lds.landings.issue(c.wave.id, c.wave.pc - 1, base, exec);
+    }
     c.finish(stored)
 }
 

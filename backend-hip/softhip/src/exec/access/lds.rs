@@ -11,6 +11,7 @@ use std::collections::HashMap;
 
 use super::banks::Patterns;
 use super::deferred::Deferred;
+use super::landing::Landings;
 use crate::host;
 use crate::memory::{AccessKind, Checks};
 use crate::report::{LdsFault, LdsProblem, Segment};
@@ -135,6 +136,7 @@ pub(in crate::exec) struct Lds {
     notes: Vec<LdsNote>,
     /// Plain loads of what others change by atomics: faults, unless a compare-and-swap follows.
     pending: Vec<LdsNote>,
+    pub(in crate::exec) landings: Landings,
 }
 
 impl Lds {
@@ -154,6 +156,7 @@ impl Lds {
             common: HashMap::new(),
             notes: Vec::new(),
             pending: Vec::new(),
+            landings: Landings::default(),
         }
     }
 
@@ -174,6 +177,7 @@ impl Lds {
         self.words.fill(0);
         self.written.fill(0);
         self.pending.clear();
+        self.landings.clear();
         self.pass_barrier();
         self.deferred.reset();
     }

@@ -7,6 +7,7 @@ mod deferred;
 pub(super) mod ds;
 pub(super) mod flat;
 pub(super) mod global;
+pub(super) mod landing;
 pub(super) mod lds;
 pub(super) mod narrow;
 pub(super) mod permute;

@@ -66,9 +66,15 @@ impl Lint {
         print(&text(&found));
         let wrong = found.iter().filter(|found| found.certainty == Certainty::Certain).count();
         say(&format!(
-            "{} functions, {instructions} instructions: {wrong} errors{}",
-            functions.len(),
-            if left_out == 0 { String::new() } else { format!(" ({left_out} more lines by --strict)") }
+            "{}, {}: {}{}",
+            counted(functions.len(), "function"),
+            counted(instructions, "instruction"),
+            counted(wrong, "error"),
+            if left_out == 0 {
+                String::new()
+            } else {
+                format!(" ({} by --strict)", counted(left_out, "more line"))
+            }
         ));
         if let Some(path) = &self.json {
             let all = json!({
@@ -80,6 +86,11 @@ impl Lint {
         }
         Ok(if found.is_empty() { End::Well } else { End::DoesNotConform })
     }
+}
+
+/// A number of things, in words.
+fn counted(count: usize, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
 fn name(certainty: Certainty) -> &'static str {
