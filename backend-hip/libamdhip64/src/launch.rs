@@ -27,6 +27,8 @@ pub(crate) struct Configuration {
     pub(crate) block: Dim3,
     pub(crate) shared_bytes: usize,
     pub(crate) stream: *mut c_void,
+    /// All workgroups are there at the same time.
+    pub(crate) cooperative: bool,
 }
 
 thread_local! {
@@ -57,8 +59,16 @@ pub(crate) unsafe fn queue(
     arguments: *mut *mut c_void,
 ) -> Result<(), Code> {
     let shared = c_uint::try_from(at.shared_bytes).map_err(|_| Code::INVALID_CONFIGURATION)?;
-    let Configuration { grid, block, stream, .. } = at;
+    let Configuration { grid, block, stream, cooperative, .. } = at;
     let run = move |stream, arguments| {
+        if cooperative {
+            // SAFETY: the arguments are the caller's, or copies of them.
+            return unsafe {
+                (HIP.module_launch_cooperative_kernel)(
+                    function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, arguments,
+                )
+            };
+        }
         // SAFETY: the arguments are the caller's, or copies of them.
         unsafe {
             (HIP.module_launch_kernel)(
@@ -99,7 +109,7 @@ fn record(event: *mut c_void, stream: *mut c_void) -> Result<(), Code> {
 compose! {
     /// `__hipPushCallConfiguration`.
     fn __hipPushCallConfiguration(grid: Dim3, block: Dim3, shared_bytes: usize, stream: *mut c_void) {
-        let configuration = Configuration { grid, block, shared_bytes, stream };
+        let configuration = Configuration { grid, block, shared_bytes, stream, cooperative: false };
         CONFIGURATIONS.with(|stack| stack.borrow_mut().push(configuration));
         Ok(())
     }
@@ -133,7 +143,7 @@ compose! {
         stream: *mut c_void,
     ) {
         // SAFETY: the caller keeps to HIP's contract.
-        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream }, arguments) }
+        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream, cooperative: false }, arguments) }
     }
 
     /// `hipLaunchKernel_spt`.
@@ -146,7 +156,59 @@ compose! {
         stream: *mut c_void,
     ) {
         // SAFETY: the caller keeps to HIP's contract.
-        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream }, arguments) }
+        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream, cooperative: false }, arguments) }
+    }
+
+    /// `hipLaunchCooperativeKernel`.
+    fn hipLaunchCooperativeKernel(
+        kernel: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        arguments: *mut *mut c_void,
+        shared_bytes: c_uint,
+        stream: *mut c_void,
+    ) {
+        let at = Configuration { grid, block, shared_bytes: shared_bytes as usize, stream, cooperative: true };
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { launch(kernel, at, arguments) }
+    }
+
+    /// `hipLaunchCooperativeKernel_spt`.
+    fn hipLaunchCooperativeKernel_spt(
+        kernel: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        arguments: *mut *mut c_void,
+        shared_bytes: c_uint,
+        stream: *mut c_void,
+    ) {
+        let at = Configuration { grid, block, shared_bytes: shared_bytes as usize, stream, cooperative: true };
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { launch(kernel, at, arguments) }
+    }
+
+    /// `hipModuleLaunchCooperativeKernel`.
+    fn hipModuleLaunchCooperativeKernel(
+        function: *mut c_void,
+        grid_x: c_uint,
+        grid_y: c_uint,
+        grid_z: c_uint,
+        block_x: c_uint,
+        block_y: c_uint,
+        block_z: c_uint,
+        shared: c_uint,
+        stream: *mut c_void,
+        arguments: *mut *mut c_void,
+    ) {
+        let at = Configuration {
+            grid: Dim3 { x: grid_x, y: grid_y, z: grid_z },
+            block: Dim3 { x: block_x, y: block_y, z: block_z },
+            shared_bytes: shared as usize,
+            stream,
+            cooperative: true,
+        };
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { queue(function, at, arguments) }
     }
 
     /// `hipExtLaunchKernel`: a launch between two events.
@@ -163,7 +225,7 @@ compose! {
     ) {
         record(start, stream)?;
         // SAFETY: the caller keeps to HIP's contract.
-        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream }, arguments) }?;
+        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream, cooperative: false }, arguments) }?;
         record(stop, stream)
     }
 
@@ -183,9 +245,9 @@ compose! {
         // SAFETY: not null, so valid by HIP's contract.
         let given = unsafe { given.read() };
         // SAFETY: the caller keeps to HIP's contract.
-        unsafe { check_attributes(given.attributes, given.attribute_count) }?;
+        let cooperative = unsafe { is_cooperative(given.attributes, given.attribute_count) };
         let DriverLaunch { grid, block, stream, .. } = given;
-        let at = Configuration { grid, block, shared_bytes: given.shared_bytes as usize, stream };
+        let at = Configuration { grid, block, shared_bytes: given.shared_bytes as usize, stream, cooperative };
         // SAFETY: the caller keeps to HIP's contract.
         unsafe { queue(function, at, arguments) }
     }
@@ -198,10 +260,10 @@ compose! {
         // SAFETY: not null, so valid by HIP's contract.
         let given = unsafe { given.read() };
         // SAFETY: the caller keeps to HIP's contract.
-        unsafe { check_attributes(given.attributes, given.attribute_count) }?;
+        let cooperative = unsafe { is_cooperative(given.attributes, given.attribute_count) };
         let RuntimeLaunch { grid, block, shared_bytes, stream, .. } = given;
         // SAFETY: the caller keeps to HIP's contract.
-        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream }, arguments) }
+        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream, cooperative }, arguments) }
     }
 
     /// `hipExtModuleLaunchKernel`: a launch between two events, with its grid in threads.
@@ -248,20 +310,17 @@ struct Attribute {
 /// `hipLaunchAttributeCooperative`.
 const COOPERATIVE: c_int = 2;
 
-/// Refuses a cooperative launch. Other attributes are about speed.
+/// Whether the attributes ask for a cooperative launch. Others are about speed.
 ///
 /// # Safety
 ///
 /// `attributes` has `count` entries.
-unsafe fn check_attributes(attributes: *const Attribute, count: c_uint) -> Result<(), Code> {
-    for at in 0..count as usize {
+unsafe fn is_cooperative(attributes: *const Attribute, count: c_uint) -> bool {
+    (0..count as usize).any(|at| {
         // SAFETY: as this function's.
         let attribute = unsafe { attributes.wrapping_add(at).read() };
-        if attribute.id == COOPERATIVE && attribute.value[0] != 0 {
-            return Err(Code::NOT_SUPPORTED);
-        }
-    }
-    Ok(())
+        attribute.id == COOPERATIVE && attribute.value[0] != 0
+    })
 }
 
 /// `HIP_LAUNCH_CONFIG`.

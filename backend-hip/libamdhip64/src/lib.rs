@@ -19,6 +19,7 @@
 //! | `launch` | `hipLaunchKernel` and the call configuration of `<<<>>>` |
 //! | `symbol` | variables of the device, by their host addresses |
 //! | `memory` | pitched and managed memory, fills of rectangles, what an address is |
+//! | `volume` | memory, copies and fills in three dimensions |
 //! | `pool` | the device's one memory pool |
 //! | `device` | names, limits, contexts, properties in the layout of HIP 6 |
 //! | `function` | modules from files, attributes, occupancy |
@@ -53,3 +54,4 @@ mod stack;
 mod stream;
 mod symbol;
 mod unsupported;
+mod volume;

@@ -53,7 +53,12 @@ fn attributes(pointer: *const c_void) -> Result<PointerAttributes, Code> {
 /// # Safety
 ///
 /// The outputs are null or valid for writes.
-unsafe fn pitched(out: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) -> Result<(), Code> {
+pub(crate) unsafe fn pitched(
+    out: *mut *mut c_void,
+    pitch: *mut usize,
+    width: usize,
+    height: usize,
+) -> Result<(), Code> {
     let row = width.checked_next_multiple_of(PITCH).ok_or(Code::INVALID_VALUE)?;
     let size = row.checked_mul(height).ok_or(Code::INVALID_VALUE)?;
     // SAFETY: as this function's.
@@ -71,7 +76,7 @@ fn fill(to: *mut c_void, value: c_int, size: usize, stream: *mut c_void) -> Resu
 }
 
 /// Fills `height` rows of `width` bytes, in stream order.
-fn fill_rows(
+pub(crate) fn fill_rows(
     to: *mut c_void,
     pitch: usize,
     value: c_int,
@@ -93,7 +98,7 @@ fn fill_rows(
     Ok(())
 }
 
-fn synchronise(stream: *mut c_void) -> Result<(), Code> {
+pub(crate) fn synchronise(stream: *mut c_void) -> Result<(), Code> {
     // SAFETY: the software device checks the handle; queued work is under the contract of the calls that queued it.
     status(unsafe { (HIP.stream_synchronize)(stream) })
 }

@@ -7,10 +7,10 @@ use hip_api::Code;
 use crate::export::{Lookup, put};
 use crate::{
     device, forward, function, graph, launch, memory, other, pool, queued, registration, stream, symbol,
-    unsupported,
+    unsupported, volume,
 };
 
-const LOOKUPS: [Lookup; 15] = [
+const LOOKUPS: [Lookup; 16] = [
     forward::address,
     queued::address,
     queued::last_address,
@@ -24,6 +24,7 @@ const LOOKUPS: [Lookup; 15] = [
     registration::address,
     stream::address,
     symbol::address,
+    volume::address,
     address,
     unsupported::address,
 ];

@@ -67,6 +67,7 @@ compose! {
                 block: Dim3 { x: block_x, y: block_y, z: block_z },
                 shared_bytes: shared as usize,
                 stream,
+                cooperative: false,
             };
             // SAFETY: the caller keeps to HIP's contract.
             return unsafe { launch::queue(function, at, params) };

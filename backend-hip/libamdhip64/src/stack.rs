@@ -99,6 +99,11 @@ fn frames_at(address: usize, module: Option<&Module>, frames: &mut Vec<Frame>) -
         if function.as_deref().is_some_and(|name| name.contains("__device_stub__")) {
             return;
         }
+        // What calls `main` is no place in the program.
+        if function.as_deref().is_some_and(|name| name.starts_with("__libc_start")) {
+            ended = true;
+            return;
+        }
         ended |= function.as_deref() == Some("main");
         let file = symbol.filename().map(|file| file.display().to_string());
         frames.push(place(

@@ -189,9 +189,7 @@ unsupported! {
     hipIpcOpenEventHandle
     hipIpcOpenMemHandle
     hipLaunchByPtr
-    hipLaunchCooperativeKernel
     hipLaunchCooperativeKernelMultiDevice
-    hipLaunchCooperativeKernel_spt
     hipLibraryGetKernel
     hipLibraryGetKernelCount
     hipLibraryLoadData
@@ -202,7 +200,6 @@ unsupported! {
     hipLinkComplete
     hipLinkCreate
     hipLinkDestroy
-    hipMalloc3D
     hipMalloc3DArray
     hipMallocArray
     hipMallocMipmappedArray
@@ -241,12 +238,9 @@ unsupported! {
     hipMemcpy2DToArray
     hipMemcpy2DToArrayAsync
     hipMemcpy2DToArray_spt
-    hipMemcpy3D
-    hipMemcpy3DAsync
     hipMemcpy3DBatchAsync
     hipMemcpy3DPeer
     hipMemcpy3DPeerAsync
-    hipMemcpy3D_spt
     hipMemcpyAtoA
     hipMemcpyAtoD
     hipMemcpyAtoH
@@ -259,9 +253,6 @@ unsupported! {
     hipMemcpyParam2D
     hipMemcpyParam2DAsync
     hipMemcpyToArray
-    hipMemset3D
-    hipMemset3DAsync
-    hipMemset3D_spt
     hipMemsetD2D16
     hipMemsetD2D16Async
     hipMemsetD2D32
@@ -273,7 +264,6 @@ unsupported! {
     hipMipmappedArrayGetLevel
     hipModuleGetFunctionCount
     hipModuleGetTexRef
-    hipModuleLaunchCooperativeKernel
     hipModuleLaunchCooperativeKernelMultiDevice
     hipModuleLoadFatBinary
     hipModuleOccupancyMaxPotentialBlockSizeWithFlags

@@ -117,6 +117,16 @@ fn a_captured_graph_runs_and_can_be_updated() {
 }
 
 #[test]
+fn workgroups_of_a_cooperative_launch_wait_for_each_other() {
+    assert_clean("cooperative", "cooperative: right\n");
+}
+
+#[test]
+fn boxes_are_copied_and_filled() {
+    assert_clean("volume", "volume: right\n");
+}
+
+#[test]
 fn static_destructors_and_looked_up_functions_work() {
     let said = "in main: 0 gfx942\nafter main: 3 hipErrorInvalidDeviceFunction\n";
     assert_clean("static_destructor", said);

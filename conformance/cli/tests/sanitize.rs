@@ -114,7 +114,16 @@ const PLANTED: [Planted; 14] = [
 ];
 
 /// Programs without a twin, and without a bug.
-const CLEAN: [&str; 6] = ["saxpy", "saxpy-rocm5", "saxpy-rocm7", "graph", "variables", "static_destructor"];
+const CLEAN: [&str; 8] = [
+    "cooperative",
+    "volume",
+    "saxpy",
+    "saxpy-rocm5",
+    "saxpy-rocm7",
+    "graph",
+    "variables",
+    "static_destructor",
+];
 
 fn programs() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../backend-hip/libamdhip64/programs")

@@ -53,5 +53,4 @@ pub use coverage::{Support, coverage};
 pub use fidelity::{Fidelity, UNTESTED, fidelity};
 pub use kernel::LoadedKernel;
 pub use program::{Program, Registers};
-pub(crate) use resolve::{PRIVATE_APERTURE, SHARED_APERTURE};
 pub use snippet::WaveState;

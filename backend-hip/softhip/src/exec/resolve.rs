@@ -17,15 +17,11 @@ use crate::isa::inst::{SpecialSource, scalar};
 use crate::isa::table::memory::MemoryOp;
 use crate::isa::table::{self, Ty};
 use crate::isa::{Format, Inst, Op, Operand};
+use crate::memory::{PRIVATE_APERTURE, SHARED_APERTURE};
 
 /// Temporaries: two registers for each source, its copy from a scalar register; two for each source after
 /// flushing denormals; two for each source after modifiers; four for the result before modifiers.
 pub(super) const TEMPORARIES: u16 = 22;
-
-/// High halves of the addresses that FLAT accesses take for LDS and for private memory.
-pub(crate) const SHARED_APERTURE: u32 = 0x0001_0000;
-/// See [`SHARED_APERTURE`].
-pub(crate) const PRIVATE_APERTURE: u32 = 0x0002_0000;
 
 /// Where things stand in the vector file.
 #[derive(Debug)]

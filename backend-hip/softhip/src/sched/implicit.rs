@@ -4,9 +4,8 @@ use code_object::{ArgumentKind, Hidden, Kernel, UserSgpr};
 
 use super::dispatch::Dispatch;
 use super::run::{copy_fault, stage};
-use crate::exec::{PRIVATE_APERTURE, SHARED_APERTURE};
 use crate::hostcall::Layout;
-use crate::memory::{AllocationKind, Memory, WAVE};
+use crate::memory::{AllocationKind, Memory, PRIVATE_APERTURE, SHARED_APERTURE, WAVE};
 use crate::report::{Problem, Report};
 
 /// Dwords of a queue.

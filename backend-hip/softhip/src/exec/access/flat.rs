@@ -7,11 +7,11 @@ use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::commit;
 use crate::exec::core::trap::Trap;
 use crate::exec::core::uop::Uop;
-use crate::exec::resolve::{PRIVATE_APERTURE, SHARED_APERTURE};
 use crate::isa::table::memory::MemoryOp;
 use crate::isa::table::rule::Mem;
 use crate::isa::{Op, table};
 use crate::memory::{AccessKind, WAVE};
+use crate::memory::{PRIVATE_APERTURE, SHARED_APERTURE};
 use crate::report::Segment;
 
 /// Offsets into each lane's private segment: register, scalar and immediate, modulo 2^32.
