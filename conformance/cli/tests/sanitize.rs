@@ -240,6 +240,17 @@ fn the_program_s_output_and_exit_code_pass_through() {
 }
 
 #[test]
+fn the_schedule_decides_when_work_runs() {
+    // The host does not wait, so that it sees the copy only where that has run at once.
+    for (schedule, sees) in [("eager", "right: yes\n"), ("deferred", "right: no\n")] {
+        assert_eq!(sanitize(&["--schedule", schedule], "missing_synchronise").1, sees, "{schedule}");
+    }
+    let seen = |seed: &str| sanitize(&["--schedule", "random", "--seed", seed], "missing_synchronise").1;
+    let all: Vec<String> = (0..8).map(|seed| seen(&seed.to_string())).collect();
+    assert!(all.contains(&"right: yes\n".to_owned()) && all.contains(&"right: no\n".to_owned()), "{all:?}");
+}
+
+#[test]
 fn a_run_that_checked_nothing_is_an_error() {
     let (code, _, errors) = sanitize_path(&[], "true");
     assert_eq!(code, Some(2), "{errors}");
@@ -255,9 +266,10 @@ fn a_run_that_checked_nothing_is_an_error() {
 
 #[test]
 fn a_missing_library_is_told_with_what_builds_it() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let program = folder.path().join("assay");
-    std::fs::copy(env!("CARGO_BIN_EXE_assay"), &program).unwrap();
+    // A copy could still be open for writing in a process that another test is starting, and could not be run then.
+    std::fs::hard_link(env!("CARGO_BIN_EXE_assay"), &program).unwrap();
     let output = Command::new(&program).args(["sanitize", "--", "true"]).output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{errors}");
