@@ -87,6 +87,7 @@ pub fn violated(parts: &Parts) -> Vec<&'static str> {
         worst: None,
         compared: 1,
         micros: 1,
+        fidelity: None,
     };
     let expectations = Expectations::of("add", "known");
     let unexpected = (parts.expect)(&expectations, case(Outcome::Passed)).outcome;

@@ -91,7 +91,14 @@ mod tests {
     use super::*;
 
     fn result(outcome: Outcome) -> CaseResult {
-        CaseResult { name: "rope/cpu/f32/bounded,n=3".into(), outcome, worst: None, compared: 1, micros: 1 }
+        CaseResult {
+            name: "rope/cpu/f32/bounded,n=3".into(),
+            outcome,
+            worst: None,
+            compared: 1,
+            micros: 1,
+            fidelity: None,
+        }
     }
 
     const LIST: &str = "[[expect]]\ncase = 'rope n=3'\nreason = 'known'";

@@ -110,6 +110,7 @@ impl<F: Family> Cases for Of<F> {
             worst: found.worst,
             compared: found.compared,
             micros: micros_since(begin),
+            fidelity: None,
         })
     }
 }

@@ -1,5 +1,7 @@
 //! What became of a case.
 
+use std::collections::BTreeSet;
+use std::ops::AddAssign;
 use std::time::Instant;
 
 use kernels::Worst;
@@ -23,6 +25,28 @@ pub enum Outcome {
     ExpectedFailure(String),
 }
 
+/// How far the results of a software device can be trusted: wave instructions by what stands behind them.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Fidelity {
+    /// Exact by integer arithmetic or IEEE 754.
+    pub exact: u64,
+    /// Rounded as a published model of the hardware says: matrix and dot products of floats.
+    pub modelled: u64,
+    /// Within about one unit in the last place of the hardware: transcendental functions, reciprocals, roots.
+    pub approximate: u64,
+    /// Operations of the kernels that ran which have no test of their own.
+    pub untested: BTreeSet<String>,
+}
+
+impl AddAssign<&Self> for Fidelity {
+    fn add_assign(&mut self, other: &Self) {
+        self.exact += other.exact;
+        self.modelled += other.modelled;
+        self.approximate += other.approximate;
+        self.untested.extend(other.untested.iter().cloned());
+    }
+}
+
 /// A case with its outcome.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CaseResult {
@@ -36,6 +60,9 @@ pub struct CaseResult {
     pub compared: usize,
     /// Time, in microseconds.
     pub micros: u64,
+    /// What stands behind the result, on a software device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fidelity: Option<Fidelity>,
 }
 
 /// Whole microseconds since `begin`.

@@ -116,7 +116,7 @@ mod tests {
             Some(found_by) => Outcome::Failed(vec![Failure { found_by, what: "wrong".into() }]),
             None => Outcome::Passed,
         };
-        CaseResult { name: name.into(), outcome, worst: None, compared: 1, micros: 1 }
+        CaseResult { name: name.into(), outcome, worst: None, compared: 1, micros: 1, fidelity: None }
     }
 
     fn number(name: &str, key: &str) -> u64 {

@@ -124,6 +124,11 @@ impl SoftDevice {
         self.state().sched.counters().clone()
     }
 
+    /// As [`counters`](Self::counters), and begins to count anew.
+    pub fn take_counters(&self) -> Counters {
+        self.state().sched.take_counters()
+    }
+
     /// Kernels that were launched so far, whether they have run or not.
     pub fn launched(&self) -> u64 {
         self.state().launched

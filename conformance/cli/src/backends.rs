@@ -1,6 +1,7 @@
 //! The backends of this machine, by name.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use backend_cpu::fast::{Activations, Fast, Threads};
 use backend_cpu::fence::Fence;
@@ -13,6 +14,7 @@ use conformance::guard::{self, FencedError, Guard};
 use conformance::registry::{Job, Registry};
 use conformance::target::Target;
 use kernels::{Backend, DeviceError, Stem};
+use softhip::control::SoftDevice;
 use softhip::sched::Policy;
 use zoo::mutant::Subject;
 use zoo::probe::Probe;
@@ -300,6 +302,20 @@ pub fn open(name: &str, guard: Guard) -> Result<Box<dyn Target>, OpenError> {
         }
         None => on_backend(name, &Settings::from_env(), AsTarget { name, guard })?,
     }
+}
+
+/// A backend, and the software device that it runs on, if it does.
+pub type Opened = (Box<dyn Target>, Option<Arc<SoftDevice>>);
+
+/// As [`open`], with the software device that the backend runs on, if it does.
+pub fn open_with_device(name: &str, guard: Guard) -> Result<Opened, OpenError> {
+    if guard.fence().is_none()
+        && let Some(backend) = hip_backend(name, &Settings::from_env())?
+    {
+        let device = backend.software_device().cloned();
+        return Ok((AsTarget { name, guard }.run(backend)?, device));
+    }
+    Ok((open(name, guard)?, None))
 }
 
 /// Makes a target of a backend.

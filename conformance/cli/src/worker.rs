@@ -12,11 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use conformance::guard::Guard;
-use conformance::outcome::{CaseResult, Outcome};
+use conformance::outcome::{CaseResult, Fidelity, Outcome};
 use conformance::suite;
-use conformance::target::Target;
 use conformance::trial::{Failure, Finder};
 use forensics::replay;
+use softhip::control::SoftDevice;
+
+use crate::backends::Opened;
 
 /// Bytes of a dead worker's last words that a report shows.
 const LAST_WORDS: usize = 2000;
@@ -168,18 +170,25 @@ fn died(name: &str, mut process: Process) -> CaseResult {
 
 fn lost(name: &str, found_by: Finder, what: String) -> CaseResult {
     let outcome = Outcome::Failed(vec![Failure { found_by, what }]);
-    CaseResult { name: name.into(), outcome, worst: None, compared: 0, micros: 0 }
+    CaseResult { name: name.into(), outcome, worst: None, compared: 0, micros: 0, fidelity: None }
+}
+
+/// What stands behind all that a device has run since it was asked last; `None` where that is nothing.
+fn fidelity(device: &SoftDevice) -> Option<Fidelity> {
+    let counters = device.take_counters();
+    let (exact, modelled, approximate) = (counters.exact(), counters.modelled, counters.approximate);
+    (counters.launches > 0).then_some(Fidelity { exact, modelled, approximate, untested: counters.untested })
 }
 
 /// The worker's side: answers each line of `requests` until they end. A case runs on `backend`, or where there is none on the one that
 /// its name says; `open` opens a backend, once for all its cases.
 pub fn serve<E: Into<io::Error>>(
     backend: Option<&str>,
-    mut open: impl FnMut(&str) -> Result<Box<dyn Target>, E>,
+    mut open: impl FnMut(&str) -> Result<Opened, E>,
     requests: impl BufRead,
     mut answers: impl Write,
 ) -> io::Result<()> {
-    let mut targets: HashMap<String, Box<dyn Target>> = HashMap::new();
+    let mut targets: HashMap<String, Opened> = HashMap::new();
     for name in requests.lines() {
         let name = name?;
         let capsule = name.strip_prefix(replay::PREFIX);
@@ -187,12 +196,14 @@ pub fn serve<E: Into<io::Error>>(
         if !targets.contains_key(on) {
             targets.insert(on.into(), open(on).map_err(Into::into)?);
         }
-        let target = targets[on].as_ref();
+        let (target, device) = &targets[on];
+        let target = target.as_ref();
         let ran = match capsule {
             Some(path) => replay::replay(Path::new(path), target).map_err(|e| e.to_string()),
             None => suite::run(&name, target, suite::JUDGE).map_err(|e| e.to_string()),
         };
-        let result = ran.unwrap_or_else(|error| lost(&name, Finder::Refusal, error));
+        let mut result = ran.unwrap_or_else(|error| lost(&name, Finder::Refusal, error));
+        result.fidelity = device.as_deref().and_then(fidelity);
         serde_json::to_writer(&mut answers, &result)?;
         answers.write_all(b"\n")?;
         answers.flush()?;

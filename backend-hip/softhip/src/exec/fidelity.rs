@@ -14,9 +14,6 @@ pub enum Fidelity {
     Approximate,
 }
 
-/// Operations that are executed and have no test of their own. The coverage test keeps the list true.
-pub const UNTESTED: &[Op] = &[];
-
 /// What stands behind an operation's result.
 pub fn fidelity(op: Op) -> Fidelity {
     let home = table::listings().find(|listing| listing.op == op);

@@ -123,7 +123,8 @@ impl Groups<'_> {
     pub(super) fn run(&self, memory: &LaunchMemory, threads: usize) -> Result<(Counters, Notes), Failed> {
         let shares = Shares::new(self.dispatch.groups(), threads);
         let run = Run { groups: self, memory, shares, failures: Failures::default() };
-        let mut counters = Counters { launches: 1, ..Counters::default() };
+        let untested = self.program.untested().clone();
+        let mut counters = Counters { launches: 1, untested, ..Counters::default() };
         let mut notes = Notes::new();
         let mut add = |(tally, mut found): (Tally, Notes)| {
             tally.add_to(&mut counters);
@@ -164,7 +165,8 @@ impl Groups<'_> {
             (worker, group)
         };
         let mut going: Vec<_> = (0..self.dispatch.groups()).map(begin).collect();
-        let mut counters = Counters { launches: 1, ..Counters::default() };
+        let untested = self.program.untested().clone();
+        let mut counters = Counters { launches: 1, untested, ..Counters::default() };
         let mut notes = Notes::new();
         while !going.is_empty() {
             for (mut worker, mut group) in std::mem::take(&mut going) {

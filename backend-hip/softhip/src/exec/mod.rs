@@ -50,7 +50,7 @@ mod usage;
 mod valu;
 
 pub use coverage::{Support, coverage};
-pub use fidelity::{Fidelity, UNTESTED, fidelity};
+pub use fidelity::{Fidelity, fidelity};
 pub use kernel::LoadedKernel;
 pub use program::{Program, Registers};
 pub use snippet::WaveState;

@@ -1,5 +1,7 @@
 //! The pre-decoded program: dense, with operands resolved and branch targets looked up.
 
+use std::collections::BTreeSet;
+
 use super::core::file::VectorFile;
 use super::core::uop::Uop;
 use super::handlers;
@@ -7,7 +9,7 @@ use super::reach::{Decoded, reachable};
 use super::resolve::Layout;
 use super::unwaited;
 use crate::host;
-use crate::isa::Inst;
+use crate::isa::{Inst, Op, is_tested, untested};
 use crate::memory::Lanes;
 use crate::waits::Unit;
 
@@ -32,6 +34,7 @@ pub struct Program {
     words: Vec<u32>,
     layout: Layout,
     has_atomics: bool,
+    untested: BTreeSet<String>,
     watched: Option<Box<[Unit]>>,
 }
 
@@ -56,7 +59,10 @@ impl Program {
             has_atomics |= handlers::orders_workgroups(&uop.inst);
             uops.push(uop);
         }
-        Self { uops, starts, base, words: text.to_vec(), layout, has_atomics, watched: None }
+        // What is decoded only cannot have run.
+        let executes = |op: &Op| !is_tested(*op) && handlers::handler(*op).is_some();
+        let untested = untested(uops.iter().map(|uop| uop.inst.op).filter(executes));
+        Self { uops, starts, base, words: text.to_vec(), layout, has_atomics, untested, watched: None }
     }
 
     /// Whether waves of different workgroups can influence each other by instructions that the kernel can reach.
@@ -64,6 +70,11 @@ impl Program {
     /// Their order then matters, so such programs run on one thread.
     pub fn has_global_atomics(&self) -> bool {
         self.has_atomics
+    }
+
+    /// Operations of it that have no test of their own.
+    pub(super) fn untested(&self) -> &BTreeSet<String> {
+        &self.untested
     }
 
     /// Looks for waits that may be missing on some way from one of the addresses `entries` on.

@@ -1,5 +1,6 @@
 //! What kernels cost, counted.
 
+use std::collections::BTreeSet;
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,9 @@ pub struct Counters {
     /// Lanes whose access was beyond the range of its buffer resource: loads gave 0, stores and atomics did nothing.
     #[serde(default)]
     pub out_of_range: u64,
+    /// Operations of the kernels that ran which have no test of their own.
+    #[serde(default)]
+    pub untested: BTreeSet<String>,
 }
 
 impl Counters {
@@ -82,5 +86,6 @@ impl AddAssign<&Self> for Counters {
         self.cache_lines += other.cache_lines;
         self.bank_conflicts += other.bank_conflicts;
         self.out_of_range += other.out_of_range;
+        self.untested.extend(other.untested.iter().cloned());
     }
 }

@@ -146,6 +146,11 @@ impl Scheduler {
         &self.counters
     }
 
+    /// The sum over all launches since the last call.
+    pub fn take_counters(&mut self) -> Counters {
+        std::mem::take(&mut self.counters)
+    }
+
     /// What went wrong since the last call, in the order in which it happened.
     pub fn take_findings(&mut self) -> Vec<Report> {
         std::mem::take(&mut self.findings)

@@ -399,6 +399,7 @@ impl Check {
     fn report(&self, finished: &Sweep) -> Result<(), Trouble> {
         print(&report::table(finished));
         print(&report::device_code(finished));
+        print(&report::fidelity(finished));
         if finished.interrupted {
             print(&format!("PARTIAL: {}\n", finished.not_run.join("; ")));
         }

@@ -54,6 +54,7 @@ mod tests {
             worst: None,
             compared: 1,
             micros: 1,
+            fidelity: None,
         };
         Sweep { results: (0..n).map(result).collect(), ..Sweep::default() }
     }

@@ -26,12 +26,14 @@ pub struct Worker {
 
 impl Worker {
     pub fn run(self) -> Result<End, Trouble> {
-        let open = |backend: &str| -> Result<Box<dyn Target>, std::io::Error> {
-            let target = backends::open(backend, self.guard).map_err(std::io::Error::other)?;
-            Ok(match &self.record {
+        let open = |backend: &str| -> Result<backends::Opened, std::io::Error> {
+            let (target, device) =
+                backends::open_with_device(backend, self.guard).map_err(std::io::Error::other)?;
+            let target: Box<dyn Target> = match &self.record {
                 Some(folder) => Box::new(Recorder::new(target, backend, self.guard, folder.clone())),
                 None => target,
-            })
+            };
+            Ok((target, device))
         };
         worker::serve(self.backend.as_deref(), open, std::io::stdin().lock(), std::io::stdout().lock())
             .map_err(Trouble::input)?;

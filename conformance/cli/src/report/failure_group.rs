@@ -134,7 +134,14 @@ mod tests {
 
     fn failed(name: &str, what: &str, compared: usize) -> CaseResult {
         let found = vec![Failure { found_by: Finder::Oracle, what: what.into() }];
-        CaseResult { name: name.into(), outcome: Outcome::Failed(found), worst: None, compared, micros: 1 }
+        CaseResult {
+            name: name.into(),
+            outcome: Outcome::Failed(found),
+            worst: None,
+            compared,
+            micros: 1,
+            fidelity: None,
+        }
     }
 
     #[test]

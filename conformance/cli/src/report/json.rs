@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::fidelity::of_backend;
 use super::{DeviceCode, Sweep, rerun};
 use conformance::outcome::Outcome;
 
@@ -9,7 +10,11 @@ use conformance::outcome::Outcome;
 pub fn json(sweep: &Sweep) -> Value {
     let backends = sweep.backends.iter().map(|tested| {
         let place = format!("{:?}", tested.identity.kind).to_lowercase();
-        json!({ "name": tested.name, "device": tested.identity.device, "place": place })
+        let mut backend = json!({ "name": tested.name, "device": tested.identity.device, "place": place });
+        if let Some(fidelity) = of_backend(sweep, &tested.name) {
+            backend["fidelity"] = json!(fidelity);
+        }
+        backend
     });
     let cases = sweep.results.iter().map(|result| {
         let outcome = serde_json::to_value(&result.outcome).unwrap_or(Value::Null);
@@ -23,6 +28,9 @@ pub fn json(sweep: &Sweep) -> Value {
             "compared": result.compared,
             "micros": result.micros,
         });
+        if let Some(fidelity) = &result.fidelity {
+            case["fidelity"] = json!(fidelity);
+        }
         if let Outcome::Failed(_) = result.outcome {
             case["rerun"] = rerun(&result.name).into();
             case["shrunk"] =

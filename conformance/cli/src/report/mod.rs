@@ -5,6 +5,7 @@ mod device_code;
 pub mod diff;
 mod failure_group;
 pub mod fault;
+mod fidelity;
 pub mod html;
 mod json;
 mod junit;
@@ -13,6 +14,7 @@ pub mod sanitize;
 mod table;
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 
 use conformance::name::CaseName;
 use conformance::outcome::{CaseResult, Outcome, Totals};
@@ -22,6 +24,7 @@ use kernels::{DType, DeviceKind, Identity, Stem};
 pub use budget::Budget;
 pub use device_code::{DeviceCode, device_code};
 pub use failure_group::{FailureGroup, failure_groups};
+pub use fidelity::fidelity;
 pub use json::json;
 pub use junit::junit;
 pub use provenance::Provenance;
@@ -143,7 +146,7 @@ impl Sweep {
 }
 
 /// A number with its thousands apart: `1,156`.
-fn thousands(n: usize) -> String {
+fn thousands(n: impl Display) -> String {
     let digits = n.to_string();
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {

@@ -114,7 +114,7 @@ mod tests {
     use conformance::trial::Finder;
 
     fn result(name: &str, outcome: Outcome) -> CaseResult {
-        CaseResult { name: name.into(), outcome, worst: None, compared: 1, micros: 1 }
+        CaseResult { name: name.into(), outcome, worst: None, compared: 1, micros: 1, fidelity: None }
     }
 
     #[test]

@@ -54,6 +54,7 @@ pub fn replay(path: &Path, target: &dyn Target) -> Result<CaseResult, CapsuleErr
         worst: found.worst,
         compared: found.compared,
         micros: micros_since(begin),
+        fidelity: None,
     })
 }
 

@@ -1,5 +1,7 @@
 //! What a kernel costs, counted while it runs.
 
+use std::collections::BTreeSet;
+
 use super::uop::Kind;
 use crate::sched::Counters;
 
@@ -52,6 +54,7 @@ impl Tally {
             cache_lines: self.cache_lines,
             bank_conflicts: self.bank_conflicts,
             out_of_range: self.out_of_range,
+            untested: BTreeSet::new(),
         };
     }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value as Json, json};
 use softhip::control::{Options, SoftDevice};
-use softhip::exec::UNTESTED;
 use softhip::memory::{Checks, FaultKind};
 use softhip::object::Kernel;
 use softhip::sched::{Counters, Given, Limits, Policy, Shape};
@@ -134,7 +133,7 @@ impl Launch {
                     "exact": counters.exact(),
                     "modelled": counters.modelled,
                     "approximate": counters.approximate,
-                    "untested": UNTESTED.iter().map(|op| op.mnemonic()).collect::<Vec<_>>(),
+                    "untested": counters.untested,
                 },
                 "reports": reports,
                 "notes": notes,
@@ -229,7 +228,7 @@ fn table(kernel: &str, c: &Counters) -> String {
     for (what, count) in rows {
         let _ = writeln!(text, "  {what:<18} {count:>14}");
     }
-    let untested: Vec<&str> = UNTESTED.iter().map(|op| op.mnemonic()).collect();
+    let untested: Vec<&str> = c.untested.iter().map(String::as_str).collect();
     let untested = if untested.is_empty() { "none".to_owned() } else { untested.join(" ") };
     let _ = writeln!(text, "  operations without a test of their own: {untested}");
     text

@@ -7,6 +7,7 @@ use std::fmt::Write;
 
 use kernels::{DType, DeviceKind, Stem};
 
+use super::super::fidelity::{of_backend, sentence};
 use super::super::{Budget, FailureGroup, Group, Sweep, Tested, cases, thousands};
 use super::escape;
 use conformance::outcome::Totals;
@@ -142,6 +143,9 @@ pub fn matrix(sweep: &Sweep, failures: &[FailureGroup<'_>]) -> String {
             escape(name),
             about(*tested)
         );
+        if let Some(fidelity) = of_backend(sweep, name) {
+            let _ = writeln!(text, "<p>{}.</p>", escape(&sentence(&fidelity)));
+        }
         text.push_str(&objects(sweep, name));
         let oracle = tested.is_some_and(Tested::is_oracle);
         let own: BTreeMap<(Stem, DType), &Group<'_>> = cells
@@ -388,6 +392,7 @@ mod tests {
             worst: None,
             compared: 1,
             micros: 1,
+            fidelity: None,
         };
         let sweep = Sweep { results: names.map(result).into(), ..Sweep::default() };
         let text = matrix(&sweep, &[]);
