@@ -216,6 +216,21 @@ fn a_race_that_cannot_change_a_result_is_a_note() {
 }
 
 #[test]
+fn workgroups_of_a_cooperative_launch_meet() {
+    let folder = Folder::new();
+    let x = format!("zero:16384:{}", folder.path("x.bin").display());
+    let system = object("system");
+    let run = |more: &[&str]| {
+        let fixed = ["run", &system, "grid_sum", "--grid", "4", "--block", "64", "--budget", "1000000"];
+        let arguments = ["--arg", &x, "--arg", "u32:4096", "--arg", "u32:4"];
+        assay(&fixed.iter().chain(&arguments).chain(more).copied().collect::<Vec<_>>())
+    };
+    let together = run(&["--cooperative"]);
+    assert_eq!(together.status.code(), Some(0), "{}", String::from_utf8_lossy(&together.stdout));
+    assert_eq!(run(&[]).status.code(), Some(1), "no workgroup can meet the others");
+}
+
+#[test]
 fn bytes_that_the_kernel_did_not_write_are_named() {
     let folder = Folder::new();
     let text = run_ends_with(0, &folder.silu(256, 60, &["--schedule", "deferred"]));

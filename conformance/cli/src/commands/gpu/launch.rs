@@ -59,6 +59,9 @@ pub struct Launch {
     /// Wave instructions after which a launch counts as endless.
     #[arg(long)]
     budget: Option<u64>,
+    /// All workgroups run together, so that they can wait for each other.
+    #[arg(long)]
+    cooperative: bool,
     /// Writes launch, counts and reports to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -92,7 +95,8 @@ impl Launch {
         let device = SoftDevice::new(self.options());
         let placed = self.place(&device, kernel)?;
         let given = Given::Each(placed.iter().map(|argument| Some(argument.bytes.clone())).collect());
-        let shape = Shape { grid: self.grid, block: self.block, dynamic_lds: self.lds, cooperative: false };
+        let (grid, block, cooperative) = (self.grid, self.block, self.cooperative);
+        let shape = Shape { grid, block, dynamic_lds: self.lds, cooperative };
         let ended = device.run_kernel(&loaded.bytes, &self.kernel, shape, &given);
         let reports = device.reports();
         let mut text = String::from_utf8_lossy(&device.take_printed()).into_owned();
