@@ -197,6 +197,10 @@ impl Backend for HipBackend {
         Some(buffer.address(0))
     }
 
+    fn checks_bounds(&self) -> bool {
+        self.api.software_device().is_some()
+    }
+
     fn last_launch(&self, stream: &HipStream) -> Option<String> {
         stream.last_launch()
     }

@@ -257,6 +257,12 @@ pub trait Backend {
         None
     }
 
+    /// Whether the device itself finds every access outside an allocation, reads included. Canaries around its memory would
+    /// hide such accesses from it.
+    fn checks_bounds(&self) -> bool {
+        false
+    }
+
     /// Starts a copy of a tensor to the host.
     fn read(
         &self,

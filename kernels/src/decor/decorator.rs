@@ -9,7 +9,7 @@ use crate::{
 
 /// A backend around another one. Every [`Decorator`] is a [`Backend`]; what it does not override goes to the backend inside.
 ///
-/// A buffer of the decorator lies inside a buffer of the backend inside, from [`offset`](Decorator::OFFSET) on.
+/// A buffer of the decorator lies inside a buffer of the backend inside, from [`offset`](Decorator::offset) on.
 pub trait Decorator: Sized {
     /// The backend inside.
     type Inner: Backend;
@@ -17,7 +17,7 @@ pub trait Decorator: Sized {
     type Buffer: Buffer;
 
     /// Bytes of an inner buffer before the first one that users see.
-    const OFFSET: usize;
+    fn offset(&self) -> usize;
 
     /// The backend inside.
     fn inner(&self) -> &Self::Inner;
@@ -83,8 +83,8 @@ pub trait Decorator: Sized {
 }
 
 /// `range` in the coordinates of the backend inside.
-fn shifted<T: Decorator>(range: Range<usize>) -> Range<usize> {
-    range.start.saturating_add(T::OFFSET)..range.end.saturating_add(T::OFFSET)
+fn shifted(range: Range<usize>, offset: usize) -> Range<usize> {
+    range.start.saturating_add(offset)..range.end.saturating_add(offset)
 }
 
 impl<T: Decorator> Backend for T {
@@ -138,7 +138,7 @@ impl<T: Decorator> Backend for T {
         bytes: &[u8],
     ) -> Result<(), DeviceError> {
         self.before_write(to, &(offset..offset.saturating_add(bytes.len())))?;
-        self.inner().write(stream, T::inner_buffer_mut(to), offset + T::OFFSET, bytes)
+        self.inner().write(stream, T::inner_buffer_mut(to), offset + self.offset(), bytes)
     }
 
     fn read_bytes(
@@ -149,7 +149,7 @@ impl<T: Decorator> Backend for T {
         site: &Site,
     ) -> Result<Self::Pending, DeviceError> {
         self.before_read(from, &range, site)?;
-        self.inner().read_bytes(stream, T::inner_buffer(from), shifted::<T>(range), site)
+        self.inner().read_bytes(stream, T::inner_buffer(from), shifted(range, self.offset()), site)
     }
 
     fn read_into(
@@ -161,7 +161,7 @@ impl<T: Decorator> Backend for T {
         to: &mut [u8],
     ) -> Result<(), DeviceError> {
         self.before_read(from, &range, site)?;
-        self.inner().read_into(stream, T::inner_buffer(from), shifted::<T>(range), site, to)
+        self.inner().read_into(stream, T::inner_buffer(from), shifted(range, self.offset()), site, to)
     }
 
     fn launch(&self, stream: &Self::Stream, op: Valid<Op<'_, Self::Buffer>>) -> Result<(), DeviceError> {
@@ -181,10 +181,14 @@ impl<T: Decorator> Backend for T {
     }
 
     fn address(&self, buffer: &Self::Buffer) -> Option<u64> {
-        self.inner().address(T::inner_buffer(buffer)).map(|start| start + T::OFFSET as u64)
+        self.inner().address(T::inner_buffer(buffer)).map(|start| start + self.offset() as u64)
     }
 
     fn last_launch(&self, stream: &Self::Stream) -> Option<String> {
         self.inner().last_launch(stream)
+    }
+
+    fn checks_bounds(&self) -> bool {
+        self.inner().checks_bounds()
     }
 }

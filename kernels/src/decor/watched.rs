@@ -173,7 +173,9 @@ impl<D: Backend, W: Watch<D>> Decorator for Watched<D, W> {
     type Inner = D;
     type Buffer = D::Buffer;
 
-    const OFFSET: usize = 0;
+    fn offset(&self) -> usize {
+        0
+    }
 
     fn inner(&self) -> &D {
         &self.inner
