@@ -2,6 +2,7 @@
 //!
 //! * [`name`]: what a case is called, which is also how it is run again.
 //! * [`ops`]: the cases of each op, one file per stem. [`family`] is what such a file provides.
+//! * [`covering`]: few cases in which every pair of values occurs.
 //! * [`data`], [`weights`] and [`dense`]: seeded data.
 //! * [`target`]: the backend under test. [`guard`] is what notices an access outside its buffers.
 //! * [`trial`]: one case while it runs: runs, checks, findings. [`outcome`] is its result.
@@ -15,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 pub mod control;
+pub mod covering;
 pub mod data;
 pub mod dense;
 pub mod expectations;

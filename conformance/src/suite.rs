@@ -1,9 +1,12 @@
 //! All cases: which there are, and running one by name.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use kernels::{Expected, SplitMix64};
 
+use crate::covering;
+use crate::data;
 use crate::family::Cases;
 use crate::name::{CaseName, NameError};
 use crate::ops::FAMILIES;
@@ -31,8 +34,9 @@ pub fn understands(full: &str) -> Result<(), NameError> {
 
 /// Full names of the cases that every sweep runs on `backend`, those that contain each word of `filter`.
 pub fn names(backend: &str, filter: &Filter) -> Vec<String> {
-    let all = FAMILIES.iter().flat_map(|family| family.names());
-    all.map(|name| name.on(backend)).filter(|name| filter.matches(name)).collect()
+    static ALL: LazyLock<Vec<CaseName>> =
+        LazyLock::new(|| FAMILIES.iter().flat_map(|family| family.names()).collect());
+    ALL.iter().map(|name| name.on(backend)).filter(|name| filter.matches(name)).collect()
 }
 
 /// Runs the case called `full` on `target`.
@@ -64,20 +68,16 @@ impl Filter {
     }
 }
 
-/// How many of the cases run.
+/// How many of the cases run. Each slice is a covering array: chosen by what is in the cases, not by where they stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slice {
-    /// A part of each op, format and kind, chosen by hash, with every value of every field of a name in it: a verdict in a minute.
+    /// Of every op, each two values of different fields that occur together, format and kind among the fields.
+    Least,
+    /// The same for every op and kind: a verdict in a minute.
     Quick,
     /// Every case.
     Full,
 }
-
-/// Of every op, format and kind, the quick slice has one case of so many.
-const QUICK_SHARE: usize = 32;
-
-/// And at least so many, where there are as many.
-const QUICK_LEAST: usize = 3;
 
 impl Slice {
     /// Keeps the slice's part of `names`, in their order. A name is kept or left out for all backends alike.
@@ -85,50 +85,65 @@ impl Slice {
         if self == Slice::Full {
             return names;
         }
-        let mut groups: HashMap<String, Vec<(u64, usize)>> = HashMap::new();
+        let mut groups: HashMap<(String, &str, &str), Vec<usize>> = HashMap::new();
         for (at, name) in names.iter().enumerate() {
-            let (group, hash) = stratum(name);
-            groups.entry(group).or_default().push((hash, at));
+            let Parts { op, backend, kind, .. } = Parts::of(name);
+            let kind = if self == Slice::Quick { kind } else { "" };
+            groups.entry((backend.into(), op, kind)).or_default().push(at);
         }
         let mut kept = vec![false; names.len()];
-        for group in groups.values_mut() {
-            group.sort_unstable();
-            let count = group.len().div_ceil(QUICK_SHARE).max(QUICK_LEAST);
-            let mut seen = HashSet::new();
-            for (nth, (_, at)) in group.iter().enumerate() {
-                let new = values(&names[*at]).fold(false, |new, value| seen.insert(value) | new);
-                kept[*at] = nth < count || new;
+        for group in groups.values() {
+            let mut numbers: HashMap<&str, u32> = HashMap::new();
+            let mut row = |at: &usize| -> Vec<u32> {
+                let parts = Parts::of(&names[*at]);
+                let mut number = |value| {
+                    let next = data::index(numbers.len());
+                    *numbers.entry(value).or_insert(next)
+                };
+                [parts.format, parts.kind].into_iter().chain(parts.fields()).map(&mut number).collect()
+            };
+            let rows: Vec<_> = group.iter().map(&mut row).collect();
+            let ties: Vec<_> = group.iter().map(|at| Parts::of(&names[*at]).hash()).collect();
+            for chosen in covering::choose(&rows, &ties) {
+                kept[group[chosen]] = true;
             }
         }
         names.into_iter().zip(kept).filter_map(|(name, kept)| kept.then_some(name)).collect()
     }
 }
 
-/// The fields of a case's name, `field=value` each, and rows with the length of a row: kernels choose their way by both. A seed is no
-/// property of a case.
-fn values(full: &str) -> impl Iterator<Item = &str> {
-    let fields = full.splitn(4, '/').nth(3).unwrap_or_default();
-    let start = fields
-        .find("rows=")
-        .filter(|start| fields[*start..].split(',').nth(1).is_some_and(|f| f.starts_with("n=")));
-    let shape = start.map(|start| {
-        let rest = &fields[start..];
-        let end = rest.match_indices(',').nth(1).map_or(rest.len(), |(at, _)| at);
-        &rest[..end]
-    });
-    fields.split(',').filter(|field| !field.starts_with("seed=")).chain(shape)
+/// A case's full name, taken apart.
+struct Parts<'n> {
+    op: &'n str,
+    backend: &'n str,
+    format: &'n str,
+    kind: &'n str,
+    /// The fields after the kind.
+    rest: &'n str,
 }
 
-/// The group of a case, `op/format/kind`, and a hash of its name without the backend: the same on every machine.
-fn stratum(full: &str) -> (String, u64) {
-    let mut parts = full.splitn(4, '/');
-    let (op, _, format, rest) = (parts.next(), parts.next(), parts.next(), parts.next().unwrap_or_default());
-    let kind = rest.split(',').next().unwrap_or_default();
-    let (op, format) = (op.unwrap_or_default(), format.unwrap_or_default());
-    // FNV-1a, with a last mix so that names that differ in their last letter are far apart.
-    let bytes = op.bytes().chain(format.bytes()).chain(rest.bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-    (format!("{op}/{format}/{kind}"), SplitMix64::new(hash).next_u64())
+impl<'n> Parts<'n> {
+    fn of(full: &'n str) -> Self {
+        let mut parts = full.splitn(4, '/');
+        let mut next = || parts.next().unwrap_or_default();
+        let (op, backend, format) = (next(), next(), next());
+        let (kind, rest) = next().split_once(',').unwrap_or_default();
+        Parts { op, backend, format, kind, rest }
+    }
+
+    /// The fields of the name, `field=value` each. A seed is no property of a case.
+    fn fields(&self) -> impl Iterator<Item = &'n str> + use<'n> {
+        self.rest.split(',').filter(|field| !field.starts_with("seed="))
+    }
+
+    /// A hash of the name without the backend: the same on every machine.
+    fn hash(&self) -> u64 {
+        // FNV-1a, with a last mix so that names that differ in their last letter are far apart.
+        let bytes = [self.op, self.format, self.kind, self.rest].into_iter().flat_map(str::bytes);
+        let hash =
+            bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+        SplitMix64::new(hash).next_u64()
+    }
 }
 
 /// One part of a sweep that several machines share.
@@ -142,9 +157,15 @@ impl Shard {
     /// Everything.
     pub const WHOLE: Shard = Shard { index: 1, count: 1 };
 
-    /// Keeps every `count`-th name.
-    pub fn of<T>(self, all: Vec<T>) -> Vec<T> {
-        all.into_iter().skip(self.index - 1).step_by(self.count).collect()
+    /// Keeps one part of `count` equal ones, chosen by hash, so that a part is alike in kind to the whole.
+    pub fn of(self, all: Vec<String>) -> Vec<String> {
+        let mut order: Vec<usize> = (0..all.len()).collect();
+        order.sort_by_cached_key(|at| Parts::of(&all[*at]).hash());
+        let mut kept = vec![false; all.len()];
+        for at in order.into_iter().skip(self.index - 1).step_by(self.count) {
+            kept[at] = true;
+        }
+        all.into_iter().zip(kept).filter_map(|(name, kept)| kept.then_some(name)).collect()
     }
 }
 
@@ -169,13 +190,16 @@ impl std::str::FromStr for Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::HashSet;
 
     #[test]
     fn shards_cover_everything_once() {
-        let all: Vec<u32> = (0..10).collect();
-        let mut together: Vec<u32> =
-            ["1/3", "2/3", "3/3"].iter().flat_map(|s| s.parse::<Shard>().unwrap().of(all.clone())).collect();
+        let mut all = names("cpu", &Filter::new("rope"));
+        let parts = ["1/3", "2/3", "3/3"].map(|shard| shard.parse::<Shard>().unwrap().of(all.clone()));
+        assert!(parts.iter().all(|part| part.len().abs_diff(all.len() / 3) <= 1));
+        let mut together = parts.concat();
         together.sort_unstable();
+        all.sort_unstable();
         assert_eq!(together, all);
         for bad in ["0/3", "4/3", "1", "x/y", "1/0"] {
             assert!(bad.parse::<Shard>().is_err(), "{bad}");
@@ -183,23 +207,28 @@ mod tests {
     }
 
     #[test]
-    fn the_quick_slice_has_every_op_format_and_kind_and_is_the_same_for_all_backends() {
+    fn slices_have_every_pair_of_values_and_are_the_same_for_all_backends() {
         let all = names("cpu", &Filter::default());
-        let quick = Slice::Quick.of(all.clone());
-        let groups =
-            |names: &[String]| names.iter().map(|n| stratum(n).0).collect::<std::collections::BTreeSet<_>>();
-        assert_eq!(groups(&all), groups(&quick));
-        let covered = |names: &[String]| -> HashSet<(String, String)> {
-            names
-                .iter()
-                .flat_map(|n| values(n).map(|v| (stratum(n).0, v.to_owned())).collect::<Vec<_>>())
-                .collect()
-        };
-        assert_eq!(covered(&all), covered(&quick), "every value of every field");
-        assert!(quick.len() * 5 < all.len(), "{} of {}", quick.len(), all.len());
-        let other: Vec<String> = Slice::Quick.of(names("soft", &Filter::default()));
-        let without = |name: &String| stratum(name);
-        assert!(quick.iter().map(without).eq(other.iter().map(without)));
+        for (slice, most) in [(Slice::Least, 8), (Slice::Quick, 5)] {
+            let part = slice.of(all.clone());
+            let pairs = |names: &[String]| -> HashSet<String> {
+                let of = |name: &String| {
+                    let parts = Parts::of(name);
+                    let group = if slice == Slice::Quick { parts.kind } else { "" };
+                    let values: Vec<_> =
+                        [parts.format, parts.kind].into_iter().chain(parts.fields()).collect();
+                    let pair = |a: &&str| {
+                        values.iter().map(|b| format!("{}/{group} {a} {b}", parts.op)).collect::<Vec<_>>()
+                    };
+                    values.iter().flat_map(pair).collect::<Vec<_>>()
+                };
+                names.iter().flat_map(of).collect()
+            };
+            assert_eq!(pairs(&all), pairs(&part), "{slice:?}");
+            assert!(part.len() * most < all.len(), "{slice:?}: {} of {}", part.len(), all.len());
+            let other = slice.of(names("soft", &Filter::default()));
+            assert!(part.iter().map(|n| Parts::of(n).hash()).eq(other.iter().map(|n| Parts::of(n).hash())));
+        }
         assert_eq!(Slice::Full.of(all.clone()), all);
     }
 
@@ -212,6 +241,19 @@ mod tests {
             understands(name).unwrap();
         }
         assert!(names.len() >= 20_000, "{}", names.len());
+    }
+
+    /// `cargo test -p assay-conformance --lib count -- --ignored --nocapture`
+    #[test]
+    #[ignore = "prints the number of cases"]
+    fn count() {
+        for family in FAMILIES {
+            let begin = std::time::Instant::now();
+            let all: Vec<_> = family.names().iter().map(|name| name.on("cpu")).collect();
+            let took = begin.elapsed();
+            let [least, quick] = [Slice::Least, Slice::Quick].map(|slice| slice.of(all.clone()).len());
+            println!("{:12} {:6} {quick:6} {least:6} {took:?}", family.stem().name(), all.len());
+        }
     }
 
     #[test]

@@ -8,7 +8,9 @@ use std::borrow::Cow;
 use std::fmt;
 
 use kernels::decor::Poison;
-use kernels::{Check, Expected, Layout, Numerics, Record, RecordOperand, Role, Support, Verdict, Worst};
+use kernels::{
+    Check, DType, Expected, Layout, Numerics, Record, RecordOperand, Role, Support, Verdict, Worst,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::oracle;
@@ -238,7 +240,7 @@ impl<'t> Trial<'t> {
             self.compared += verdict.compared;
             if !verdict.passed() {
                 let finder = if verdict.outside == 0 && verdict.compared > 0 { Finder::Rms } else { finder };
-                self.fail(finder, describe(name, &verdict));
+                self.fail(finder, describe(name, layout, &verdict));
             }
             if let Some(worst) = verdict.worst
                 && self.worst.as_ref().is_none_or(|w| worst.share > w.share)
@@ -290,9 +292,13 @@ fn exactly(expected: Expected) -> Expected {
 }
 
 /// A comparison that did not pass, in a sentence.
-pub fn describe(name: &str, verdict: &Verdict) -> String {
+pub fn describe(name: &str, layout: &Layout, verdict: &Verdict) -> String {
     let Verdict { compared, outside, worst, rms_share } = verdict;
     match (worst, rms_share) {
+        // Integers are right or wrong: no bound, no ulps.
+        (Some(w), _) if *outside > 0 && layout.dtype() == DType::U32 => {
+            format!("'{name}'{:?}: got {}, want {}; {outside} of {compared} wrong", w.index, w.got, w.want)
+        }
         (Some(w), _) if *outside > 0 => format!(
             "'{name}'{:?}: got {}, want {}, bound {:.3e}, {:.1} ulp, {:.4} times the budget; {outside} of {compared} outside",
             w.index, w.got, w.want, w.bound, w.ulps, w.share

@@ -88,6 +88,16 @@ pub enum DeviceError {
     /// A copy between host and device reported an error: its own, or that of work before it.
     #[error("{0}")]
     Copy(Box<DeviceError>),
+    /// Two copies of the same bytes to the host differ, and nothing wrote them between: the copy is at fault.
+    #[error("two copies of bytes {start}..{} of buffer '{label}' to the host differ: the copy is at fault, not the op", start + len)]
+    UnsteadyCopy {
+        /// The buffer.
+        label: String,
+        /// First byte of the copies.
+        start: usize,
+        /// Bytes of each.
+        len: usize,
+    },
     /// A copy brought fewer or more bytes than it was asked for.
     #[error("{got} bytes arrived of {want}")]
     ShortCopy {

@@ -6,6 +6,7 @@ use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
 use super::cache::{cache, encoded};
+use crate::covering::{Axes, Strength};
 use crate::data::{Data, Operands, Packing, Random, index};
 use crate::family::Family;
 use crate::name::Kind;
@@ -18,25 +19,42 @@ pub struct Attention;
 /// The family of this op.
 pub type Cases = Attention;
 
-/// What distinguishes the cases of `attention`. The format is the cache's.
+/// What distinguishes the cases of `attention`. The format is that of the keys.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spec {
     format: DType,
     kind: Kind,
     topic: Topic,
+    /// Format of the values.
+    values: DType,
     rows: usize,
     heads: usize,
     kv_heads: usize,
     head_dim: usize,
     seqs: usize,
-    /// Position of the last row; those before it precede it.
+    /// The largest position of a row.
     pos: usize,
+    order: Order,
     /// Slots of the cache beyond the last position.
     spare: usize,
+    /// Factor on the scores; 1/√`head_dim` where there is none.
+    scale: Option<f64>,
     window: Option<usize>,
     softcap: Option<f64>,
     packing: Packing,
     seed: u64,
+}
+
+/// How the positions of rows follow each other. Rows take turns among the sequences.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    /// One by one, up to the largest.
+    Ascending,
+    /// The largest first, then in no order: the rows of a batch of sequences of unequal length.
+    Scattered,
+    /// Each position twice, from the largest downwards.
+    Repeated,
 }
 
 /// What a case is about.
@@ -51,6 +69,8 @@ enum Topic {
     Sharp,
     /// NaN in every slot that no row sees.
     UnseenNan,
+    /// NaN in the slot of the largest position, which the rows at smaller ones do not see.
+    LaterNan,
     /// NaN and infinity in one query row stay in that row.
     Containment,
     /// A row's result does not depend on the other rows: whole = chunked = one by one.
@@ -82,9 +102,13 @@ impl Spec {
 
     /// Sequence and position of each row.
     fn places(&self) -> Vec<(u32, u32)> {
-        (0..self.rows)
-            .map(|row| (index((row + 1) % self.seqs), index((self.pos + 1 + row).saturating_sub(self.rows))))
-            .collect()
+        let position = |row: usize| match self.order {
+            Order::Ascending => (self.pos + 1 + row).saturating_sub(self.rows),
+            // 7919 is prime to every number of slots here, so that rows differ.
+            Order::Scattered => (self.pos + row * 7919) % (self.pos + 1),
+            Order::Repeated => self.pos.saturating_sub(row / 2),
+        };
+        (0..self.rows).map(|row| (index((row + 1) % self.seqs), index(position(row)))).collect()
     }
 
     fn cache_shape(&self, kv_heads: usize) -> [usize; 4] {
@@ -95,7 +119,7 @@ impl Spec {
         let random = &mut Random::new(self.seed);
         let q = Data::Gauss.values(random, self.rows * self.heads, self.head_dim);
         let k = cache(self.format, random, self.cache_shape(self.kv_heads));
-        let v = cache(self.format, random, self.cache_shape(self.kv_heads));
+        let v = cache(self.values, random, self.cache_shape(self.kv_heads));
         Tensors { q, k, v, kv_heads: self.kv_heads }
     }
 
@@ -104,24 +128,29 @@ impl Spec {
         let shape = [places.len(), self.heads, self.head_dim];
         let cache = self.cache_shape(tensors.kv_heads);
         #[expect(clippy::cast_possible_truncation, reason = "the parameters are f32")]
-        let (scale, softcap) = ((self.head_dim as f64).sqrt().recip() as f32, self.softcap.map(|c| c as f32));
+        let (scale, softcap) = (
+            self.scale.unwrap_or_else(|| (self.head_dim as f64).sqrt().recip()) as f32,
+            self.softcap.map(|c| c as f32),
+        );
         Record::new(Stem::Attention)
             .param("scale", scale)
             .param("window", self.window)
             .param("softcap", softcap)
             .floats("q", &shape, &tensors.q, self.packing)
             .bytes("k_cache", self.format, &cache, &tensors.k, self.packing)
-            .bytes("v_cache", self.format, &cache, &tensors.v, self.packing)
+            .bytes("v_cache", self.values, &cache, &tensors.v, self.packing)
             .indices("seqs", &seqs)
             .indices("positions", &positions)
             .out("out", DType::F32, &shape, self.packing)
     }
 
-    /// Bytes of slot `slot` of sequence `seq` in a cache of `kv_heads`.
-    fn slot(&self, kv_heads: usize, seq: usize, slot: usize) -> std::ops::Range<usize> {
-        let len = self.format.bytes_of(kv_heads * self.head_dim).unwrap_or(0);
+    /// Bytes of slot `slot` of sequence `seq` in the cache of keys and in that of values.
+    fn slot(&self, seq: usize, slot: usize) -> [std::ops::Range<usize>; 2] {
         let at = seq * self.slots() + slot;
-        at * len..(at + 1) * len
+        [self.format, self.values].map(|cache| {
+            let len = cache.bytes_of(self.kv_heads * self.head_dim).unwrap_or(0);
+            at * len..(at + 1) * len
+        })
     }
 
     /// Whether any row sees slot `slot` of sequence `seq`.
@@ -133,108 +162,145 @@ impl Spec {
     }
 }
 
+/// Largest positions: the first ones, around the sizes of tiles and of the parts into which long caches are cut.
+const POSITIONS: [usize; 12] = [0, 1, 31, 32, 33, 63, 64, 127, 200, 255, 256, 520];
+
+/// Windows: of one slot, smaller and larger than a tile, than a row of tiles, than a part of a cache.
+const WINDOWS: [Option<usize>; 7] = [None, Some(1), Some(7), Some(64), Some(129), Some(256), Some(300)];
+
+/// Products of a case that it may take to compute its scores.
+const MOST_WORK: usize = 2 << 20;
+
+impl Spec {
+    /// Whether there is such a case, and its topic has something to show in it.
+    fn is_sensible(&self) -> bool {
+        let whole = [self.format, self.values].iter().all(|cache| self.head_dim % cache.block_len() == 0);
+        let rows = match self.order {
+            Order::Ascending => self.rows <= self.pos + 1,
+            Order::Scattered | Order::Repeated => self.rows > 1,
+        };
+        let small = self.rows * self.heads * (self.pos + 1) * self.head_dim <= MOST_WORK;
+        let topic = match self.topic {
+            Topic::Containment | Topic::RowInvariance => self.rows > 1,
+            Topic::LaterNan => self.rows > 1 && self.pos > 0,
+            // A cap bends sharp scores over.
+            Topic::Sharp => self.softcap.is_none(),
+            Topic::Uniform => {
+                let alone = self.rows == 1 && self.seqs == 1 && self.window.is_none() && self.softcap.is_none();
+                alone && (self.pos + 1).is_power_of_two() && self.values != DType::Q8_0
+            }
+            _ => true,
+        };
+        whole && rows && small && topic
+    }
+}
+
 impl Family for Attention {
     const STEM: Stem = Stem::Attention;
     type Spec = Spec;
 
     fn enumerate() -> Vec<Spec> {
-        let mut specs = Vec::new();
+        let plain = Spec {
+            format: DType::F32,
+            kind: Kind::Bounded,
+            topic: Topic::Values,
+            values: DType::F32,
+            rows: 1,
+            heads: 6,
+            kv_heads: 2,
+            head_dim: 64,
+            seqs: 1,
+            pos: 40,
+            order: Order::Ascending,
+            spare: 3,
+            scale: None,
+            window: None,
+            softcap: None,
+            packing: Packing::Dense,
+            seed: 1,
+        };
+        let axes = Axes::new()
+            .axis(DType::CACHE, |s: &mut Spec, v| s.format = v)
+            .axis(DType::CACHE, |s: &mut Spec, v| s.values = v)
+            .axis([1, 2, 5, 8, 33], |s: &mut Spec, v| s.rows = v)
+            .axis([(1, 1), (4, 1), (6, 2), (9, 3), (5, 5)], |s: &mut Spec, v| (s.heads, s.kv_heads) = v)
+            .axis([32, 64, 80, 96, 128, 256], |s: &mut Spec, v| s.head_dim = v)
+            .axis([1, 2, 3], |s: &mut Spec, v| s.seqs = v)
+            .axis(POSITIONS, |s: &mut Spec, v| s.pos = v)
+            .axis([Order::Ascending, Order::Scattered, Order::Repeated], |s: &mut Spec, v| s.order = v)
+            .axis([0, 1, 3], |s: &mut Spec, v| s.spare = v)
+            .axis([None, Some(0.3), Some(0.01)], |s: &mut Spec, v| s.scale = v)
+            .axis(WINDOWS, |s: &mut Spec, v| s.window = v)
+            .axis([None, Some(20.0), Some(0.5)], |s: &mut Spec, v| s.softcap = v)
+            .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v);
+        let mut specs = axes.array(&plain, Strength::Triples, Spec::is_sensible);
+        let about = |kind, topic| Spec { kind, topic, ..plain.clone() };
+        for (kind, topic) in [
+            (Kind::Bounded, Topic::Sharp),
+            (Kind::Exact, Topic::Uniform),
+            (Kind::Hostile, Topic::UnseenNan),
+            (Kind::Hostile, Topic::LaterNan),
+            (Kind::Hostile, Topic::Containment),
+            (Kind::Law, Topic::Causality),
+            (Kind::Law, Topic::Convexity),
+            (Kind::Law, Topic::ExpandedHeads),
+            (Kind::Law, Topic::RowInvariance),
+        ] {
+            specs.extend(axes.array(&about(kind, topic), Strength::Pairs, Spec::is_sensible));
+        }
         for format in DType::CACHE {
-            let plain = Spec {
-                format,
-                kind: Kind::Bounded,
-                topic: Topic::Values,
-                rows: 1,
-                heads: 6,
-                kv_heads: 2,
-                head_dim: 64,
-                seqs: 1,
-                pos: 40,
-                spare: 3,
-                window: None,
-                softcap: None,
-                packing: Packing::Dense,
-                seed: 1,
-            };
-            let mut turn = 0;
-            for head_dim in [32, 64, 80, 96, 128, 256] {
-                if head_dim % format.block_len() != 0 {
-                    continue;
-                }
-                for (heads, kv_heads) in [(1, 1), (4, 1), (6, 2), (9, 3), (5, 5)] {
-                    for pos in [0, 1, 31, 32, 33, 63, 64, 127, 200] {
-                        turn += 1;
-                        let rows = [1, 2, 5, 33, 1, 8][turn % 6].min(pos + 1);
-                        let window = [None, None, Some(1), Some(7), Some(64)][turn % 5];
-                        let softcap = [None, Some(20.0), None, Some(0.5)][turn % 4];
-                        let packing = if turn % 3 == 0 { Packing::Padded } else { Packing::Dense };
-                        let seqs = [1, 1, 2, 3][turn % 4];
-                        let shape = Spec { rows, heads, kv_heads, head_dim, seqs, pos, ..plain.clone() };
-                        let spare = turn % 4;
-                        let seed = turn as u64;
-                        let base = Spec { spare, window, softcap, packing, seed, ..shape };
-                        specs.push(base.clone());
-                        specs.push(Spec { topic: Topic::Sharp, softcap: None, ..base.clone() });
-                        specs.push(Spec {
-                            kind: Kind::Hostile,
-                            topic: Topic::UnseenNan,
-                            spare: 2,
-                            ..base.clone()
-                        });
-                        let law = |topic| Spec { kind: Kind::Law, topic, ..base.clone() };
-                        specs.extend([Topic::Causality, Topic::Convexity, Topic::ExpandedHeads].map(law));
-                        if rows > 1 {
-                            specs.push(law(Topic::RowInvariance));
-                            specs.push(Spec {
-                                kind: Kind::Hostile,
-                                topic: Topic::Containment,
-                                ..base.clone()
-                            });
-                        }
-                        if (pos + 1).is_power_of_two() && format != DType::Q8_0 {
-                            let even = Spec { window: None, softcap: None, rows: 1, seqs: 1, ..base };
-                            specs.push(Spec { kind: Kind::Exact, topic: Topic::Uniform, ..even });
-                        }
-                    }
-                }
-                let shape = Spec { head_dim, ..plain.clone() };
-                for (pos, rows) in [(511, 1), (512, 33), (1023, 1)] {
-                    specs.push(Spec { pos, rows, seed: 77, ..shape.clone() });
+            let of = Spec { format, values: format, ..plain.clone() };
+            for head_dim in [32, 64, 96, 128, 256] {
+                let shape = Spec { head_dim, ..of.clone() };
+                for (pos, rows) in [(1023, 1), (1024, 2), (1030, 33)] {
+                    specs.push(Spec { pos, rows, window: Some(513), ..shape.clone() });
                 }
                 specs.push(Spec { kind: Kind::Hostile, topic: Topic::PastTheEnd, ..shape.clone() });
                 specs.push(Spec { kind: Kind::Hostile, topic: Topic::UnevenHeads, ..shape });
             }
-            specs.push(Spec { pos: 4095, seed: 78, ..plain });
+            specs.push(Spec { pos: 4095, ..of.clone() });
+            // More rows than fit in 16 bits, and positions as in the longest contexts.
+            specs.push(Spec { rows: 65_537, heads: 1, kv_heads: 1, head_dim: 32, pos: 3, seqs: 3, order: Order::Scattered, ..of.clone() });
+            specs.push(Spec { pos: 131_071, heads: 1, kv_heads: 1, ..of });
+        }
+        for (at, spec) in specs.iter_mut().enumerate() {
+            spec.seed = 1 + at as u64;
         }
         specs
     }
 
     fn strategy() -> BoxedStrategy<Spec> {
         let shape = (1usize..12, 1usize..5, 1usize..4, 1usize..5, 1usize..4);
-        let window = prop_oneof![Just(None), (1usize..80).prop_map(Some)];
+        let window = prop_oneof![Just(None), (1usize..80).prop_map(Some), (80usize..600).prop_map(Some)];
         let softcap = prop_oneof![Just(None), (0.5f64..50.0).prop_map(Some)];
-        let place = (0usize..150, 0usize..5, any::<bool>());
-        (select(DType::CACHE.to_vec()), shape, place, window, softcap, any::<u64>())
+        let scale = prop_oneof![Just(None), (0.001f64..0.6).prop_map(Some)];
+        let pos = prop_oneof![3 => 0usize..150, 1 => 150usize..700];
+        let order = select(vec![Order::Ascending, Order::Scattered, Order::Repeated]);
+        let place = (pos, order, 0usize..5, any::<bool>());
+        let cache = select(DType::CACHE.to_vec());
+        ((cache.clone(), cache), shape, place, (scale, window, softcap), any::<u64>())
             .prop_map(
                 |(
-                    format,
+                    (format, values),
                     (rows, group, kv_heads, blocks, seqs),
-                    (pos, spare, padded),
-                    window,
-                    softcap,
+                    (pos, order, spare, padded),
+                    (scale, window, softcap),
                     seed,
                 )| {
                     Spec {
                         format,
                         kind: Kind::Bounded,
                         topic: Topic::Values,
+                        values,
                         rows: rows.min(pos + 1),
                         heads: group * kv_heads,
                         kv_heads,
                         head_dim: blocks * 32,
                         seqs,
                         pos,
+                        order,
                         spare,
+                        scale,
                         window,
                         softcap,
                         packing: if padded { Packing::Padded } else { Packing::Dense },
@@ -252,6 +318,7 @@ impl Family for Attention {
             Topic::Uniform => uniform(spec, trial, tensors),
             Topic::Sharp => sharp(spec, trial, tensors),
             Topic::UnseenNan => unseen_nan(spec, trial, tensors),
+            Topic::LaterNan => later_nan(spec, trial, tensors),
             Topic::Containment => {
                 let mut spoiled = tensors;
                 super::rowwise::spoil(&mut spoiled.q, spec.heads * spec.head_dim);
@@ -279,7 +346,7 @@ impl Family for Attention {
 fn uniform(spec: &Spec, trial: &mut Trial<'_>, tensors: Tensors) -> Result<(), Stop> {
     let rows = spec.seqs * spec.slots() * spec.kv_heads;
     let values = Data::Integers.values(&mut Random::new(spec.seed), rows, spec.head_dim);
-    let even = Tensors { q: vec![0.0; tensors.q.len()], v: encoded(spec.format, &values), ..tensors };
+    let even = Tensors { q: vec![0.0; tensors.q.len()], v: encoded(spec.values, &values), ..tensors };
     trial.conform_exactly(&spec.record(&even, &spec.places())).map(drop)
 }
 
@@ -292,10 +359,19 @@ fn sharp(spec: &Spec, trial: &mut Trial<'_>, tensors: Tensors) -> Result<(), Sto
 fn unseen_nan(spec: &Spec, trial: &mut Trial<'_>, mut tensors: Tensors) -> Result<(), Stop> {
     for seq in 0..spec.seqs {
         for slot in (0..spec.slots()).filter(|slot| !spec.seen(seq, *slot)) {
-            let range = spec.slot(spec.kv_heads, seq, slot);
-            tensors.k[range.clone()].fill(0xff);
-            tensors.v[range].fill(0xff);
+            let [k, v] = spec.slot(seq, slot);
+            tensors.k[k].fill(0xff);
+            tensors.v[v].fill(0xff);
         }
+    }
+    trial.conform(&spec.record(&tensors, &spec.places())).map(drop)
+}
+
+fn later_nan(spec: &Spec, trial: &mut Trial<'_>, mut tensors: Tensors) -> Result<(), Stop> {
+    for seq in 0..spec.seqs {
+        let [k, v] = spec.slot(seq, spec.pos);
+        tensors.k[k].fill(0xff);
+        tensors.v[v].fill(0xff);
     }
     trial.conform(&spec.record(&tensors, &spec.places())).map(drop)
 }
@@ -322,9 +398,9 @@ fn causality(spec: &Spec, trial: &mut Trial<'_>, mut tensors: Tensors) -> Result
     let other = Spec { seed: spec.seed ^ 0xffff, ..spec.clone() }.tensors();
     for seq in 0..spec.seqs {
         for slot in (0..spec.slots()).filter(|slot| !spec.seen(seq, *slot)) {
-            let range = spec.slot(spec.kv_heads, seq, slot);
-            tensors.k[range.clone()].copy_from_slice(&other.k[range.clone()]);
-            tensors.v[range.clone()].copy_from_slice(&other.v[range]);
+            let [k, v] = spec.slot(seq, slot);
+            tensors.k[k.clone()].copy_from_slice(&other.k[k]);
+            tensors.v[v.clone()].copy_from_slice(&other.v[v]);
         }
     }
     let after = trial.outputs(&spec.record(&tensors, &spec.places()))?;
@@ -337,7 +413,7 @@ fn convexity(spec: &Spec, trial: &mut Trial<'_>, tensors: &Tensors) -> Result<()
     let out: Vec<f32> = bytemuck::pod_collect_to_vec(&outputs[0].2);
     let mut values = vec![0.0f32; spec.seqs * spec.slots() * spec.kv_heads * spec.head_dim];
     // The cache was encoded from as many values, so that decoding cannot fail; if it did, the law would show it.
-    let _ = kernels::quant::decode_row(spec.format, &tensors.v, &mut values);
+    let _ = kernels::quant::decode_row(spec.values, &tensors.v, &mut values);
     let group = spec.heads / spec.kv_heads;
     for (row, (seq, position)) in spec.places().into_iter().enumerate() {
         let (seq, position) = (seq as usize, position as usize);
@@ -364,9 +440,12 @@ fn convexity(spec: &Spec, trial: &mut Trial<'_>, tensors: &Tensors) -> Result<()
 fn expanded_heads(spec: &Spec, trial: &mut Trial<'_>, tensors: Tensors) -> Result<(), Stop> {
     let shared = trial.outputs(&spec.record(&tensors, &spec.places()))?;
     let group = spec.heads / spec.kv_heads;
-    let head = spec.format.bytes_of(spec.head_dim).unwrap_or(1);
-    let expand = |bytes: &[u8]| bytes.chunks(head).flat_map(|h| h.repeat(group)).collect::<Vec<u8>>();
-    let wide = Tensors { k: expand(&tensors.k), v: expand(&tensors.v), kv_heads: spec.heads, q: tensors.q };
+    let expand = |cache: DType, bytes: &[u8]| {
+        let head = cache.bytes_of(spec.head_dim).unwrap_or(1);
+        bytes.chunks(head).flat_map(|h| h.repeat(group)).collect::<Vec<u8>>()
+    };
+    let (k, v) = (expand(spec.format, &tensors.k), expand(spec.values, &tensors.v));
+    let wide = Tensors { k, v, kv_heads: spec.heads, q: tensors.q };
     let expanded = trial.outputs(&spec.record(&wide, &spec.places()))?;
     trial.same_bits("shared heads = repeated heads", &shared[0].2, &expanded[0].2);
     Ok(())

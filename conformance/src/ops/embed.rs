@@ -6,6 +6,7 @@ use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
 use super::columns;
+use crate::covering::{Axes, Strength};
 use crate::data::{Operands, Packing, Random, index};
 use crate::family::Family;
 use crate::name::Kind;
@@ -44,6 +45,9 @@ enum Ids {
     PastTheEnd,
 }
 
+/// Rows of the table: few, and more than fit in 8, 15 and 16 bits.
+const VOCABULARIES: [usize; 6] = [1, 7, 33, 257, 32_770, 65_540];
+
 impl Family for Embed {
     const STEM: Stem = Stem::Embed;
     type Spec = Spec;
@@ -51,38 +55,33 @@ impl Family for Embed {
     fn enumerate() -> Vec<Spec> {
         let mut specs = Vec::new();
         for format in DType::WEIGHTS {
-            for n in columns(format) {
-                for (rows, vocab) in [(1, 1), (1, 33), (5, 7), (33, 129)] {
-                    for packing in [Packing::Dense, Packing::Padded] {
-                        let seed = (n + rows) as u64;
-                        let base = Spec {
-                            format,
-                            kind: Kind::Exact,
-                            ids: Ids::Random,
-                            vocab,
-                            rows,
-                            n,
-                            packing,
-                            seed,
-                        };
-                        specs.push(base.clone());
-                        specs.push(Spec { kind: Kind::Hostile, ids: Ids::Last, ..base });
-                    }
-                }
-            }
-            let n = columns(format)[0];
-            let seed = 1;
-            let past = Spec {
+            let n = columns(format);
+            let plain = Spec {
                 format,
-                kind: Kind::Hostile,
-                ids: Ids::PastTheEnd,
+                kind: Kind::Exact,
+                ids: Ids::Random,
                 vocab: 7,
                 rows: 3,
-                n,
+                n: n[0],
                 packing: Packing::Dense,
-                seed,
+                seed: 1,
             };
-            specs.push(past);
+            let axes = Axes::new()
+                .axis(VOCABULARIES, |s: &mut Spec, v| s.vocab = v)
+                .axis([1, 5, 33], |s: &mut Spec, v| s.rows = v)
+                .axis(n, |s: &mut Spec, v| s.n = v)
+                .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v);
+            let small = |s: &Spec| s.vocab <= 1000 || s.n <= s.format.block_len().max(3);
+            specs.extend(axes.array(&plain, Strength::Pairs, small));
+            let last = Spec { kind: Kind::Hostile, ids: Ids::Last, ..plain.clone() };
+            specs.extend(axes.array(&last, Strength::Pairs, small));
+            specs.push(Spec { kind: Kind::Hostile, ids: Ids::PastTheEnd, ..plain.clone() });
+            // More rows than fit in 16 bits, and rows as long as those of the largest models.
+            specs.push(Spec { rows: 65_537, ..plain.clone() });
+            specs.push(Spec { n: 16_384, ..plain });
+        }
+        for (at, spec) in specs.iter_mut().enumerate() {
+            spec.seed = 1 + at as u64;
         }
         specs
     }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::borders::{self, Border};
 use super::cache::cache;
+use crate::covering::{Axes, Strength};
 use crate::data::{Data, Operands, Packing, Random, index};
 use crate::family::Family;
 use crate::name::Kind;
@@ -19,12 +20,14 @@ pub struct KvWrite;
 /// The family of this op.
 pub type Cases = KvWrite;
 
-/// What distinguishes the cases of `kv_write`. The format is the cache's.
+/// What distinguishes the cases of `kv_write`. The format is that of the keys.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Spec {
     format: DType,
     kind: Kind,
     topic: Topic,
+    /// Format of the values.
+    values: DType,
     rows: usize,
     seqs: usize,
     slots: usize,
@@ -78,7 +81,7 @@ impl Spec {
                 Topic::Append | Topic::Spoiled | Topic::HalfWay | Topic::NearHalfWay => {
                     (self.seqs - 1, row % self.slots)
                 }
-                // 7919 is prime to every number of slots here, so that no place occurs twice.
+                // 7919 divides no number of slots here, so that no place occurs twice.
                 Topic::Scatter => ((row * 7919 + 5) % all / self.slots, (row * 7919 + 5) % all % self.slots),
                 Topic::LastSlot => (self.seqs - 1, self.slots - 1 - row),
                 Topic::PastTheEnd => (0, self.slots - self.rows + row + 1),
@@ -92,9 +95,9 @@ impl Spec {
         let random = &mut Random::new(self.seed);
         let shape = [self.rows, self.kv_heads, self.head_dim];
         let whole = [self.seqs, self.slots, self.kv_heads, self.head_dim];
-        let mut values = || {
+        let mut values = |cache: DType| {
             let borders = self.topic.border().and_then(|border| {
-                borders::values(self.format, border, random, self.rows * self.kv_heads * self.head_dim)
+                borders::values(cache, border, random, self.rows * self.kv_heads * self.head_dim)
             });
             if let Some(rows) = borders {
                 return rows;
@@ -109,9 +112,9 @@ impl Spec {
             }
             rows
         };
-        let (k, v) = (values(), values());
+        let (k, v) = (values(self.format), values(self.values));
         let caches = &mut Random::new(self.seed ^ 0xcace);
-        let (k_cache, v_cache) = (cache(self.format, caches, whole), cache(self.format, caches, whole));
+        let (k_cache, v_cache) = (cache(self.format, caches, whole), cache(self.values, caches, whole));
         let (seqs, positions): (Vec<u32>, Vec<u32>) =
             self.places().into_iter().map(|(seq, position)| (index(seq), index(position))).unzip();
         Record::new(Stem::KvWrite)
@@ -120,7 +123,24 @@ impl Spec {
             .indices("seqs", &seqs)
             .indices("positions", &positions)
             .out_holding("k_cache", self.format, &whole, &k_cache, self.packing)
-            .out_holding("v_cache", self.format, &whole, &v_cache, self.packing)
+            .out_holding("v_cache", self.values, &whole, &v_cache, self.packing)
+    }
+}
+
+impl Spec {
+    /// Whether there is such a case, and its topic has something to show in it.
+    fn is_sensible(&self) -> bool {
+        let caches = [self.format, self.values];
+        let whole = caches.iter().all(|cache| self.head_dim % cache.block_len() == 0);
+        let topic = match self.topic {
+            Topic::Append | Topic::LastSlot | Topic::Spoiled | Topic::PastTheEnd | Topic::NoSuchSequence => {
+                self.rows <= self.slots
+            }
+            Topic::Scatter => self.rows <= self.seqs * self.slots,
+            Topic::HalfWay | Topic::NearHalfWay => self.rows <= self.slots && caches.iter().any(|c| c.is_quantised()),
+            Topic::Duplicate => (2..=2 * self.slots).contains(&self.rows),
+        };
+        whole && topic
     }
 }
 
@@ -129,65 +149,75 @@ impl Family for KvWrite {
     type Spec = Spec;
 
     fn enumerate() -> Vec<Spec> {
+        let plain = Spec {
+            format: DType::F32,
+            kind: Kind::Exact,
+            topic: Topic::Append,
+            values: DType::F32,
+            rows: 1,
+            seqs: 1,
+            slots: 33,
+            kv_heads: 2,
+            head_dim: 64,
+            data: Data::Gauss,
+            packing: Packing::Dense,
+            seed: 1,
+        };
+        let axes = Axes::new()
+            .axis(DType::CACHE, |s: &mut Spec, v| s.format = v)
+            .axis(DType::CACHE, |s: &mut Spec, v| s.values = v)
+            .axis([1, 2, 5, 32], |s: &mut Spec, v| s.rows = v)
+            .axis([1, 2, 3], |s: &mut Spec, v| s.seqs = v)
+            .axis([1, 7, 33, 64, 300], |s: &mut Spec, v| s.slots = v)
+            .axis([1, 2, 3, 9], |s: &mut Spec, v| s.kv_heads = v)
+            .axis([32, 64, 80, 96, 128, 256], |s: &mut Spec, v| s.head_dim = v)
+            .axis(Data::RANDOM, |s: &mut Spec, v| s.data = v)
+            .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v);
         let mut specs = Vec::new();
-        for format in DType::CACHE {
-            let mut turn = 0;
-            for head_dim in [32, 64, 80, 96, 128, 256] {
-                if head_dim % format.block_len() != 0 {
-                    continue;
-                }
-                for kv_heads in [1, 2, 3, 9] {
-                    for (rows, seqs, slots) in [(1, 1, 1), (1, 2, 33), (5, 3, 7), (32, 1, 64)] {
-                        turn += 1;
-                        let packing = if turn % 2 == 0 { Packing::Padded } else { Packing::Dense };
-                        let data = Data::RANDOM[turn % 3];
-                        let seed = turn as u64;
-                        let base = Spec {
-                            format,
-                            kind: Kind::Exact,
-                            topic: Topic::Append,
-                            rows,
-                            seqs,
-                            slots,
-                            kv_heads,
-                            head_dim,
-                            data,
-                            packing,
-                            seed,
-                        };
-                        for topic in [Topic::Append, Topic::Scatter, Topic::LastSlot] {
-                            specs.push(Spec { topic, ..base.clone() });
-                        }
-                        if format.is_quantised() {
-                            for topic in [Topic::HalfWay, Topic::NearHalfWay] {
-                                specs.push(Spec { topic, ..base.clone() });
-                            }
-                        }
-                        for topic in [Topic::Spoiled, Topic::PastTheEnd, Topic::NoSuchSequence] {
-                            specs.push(Spec { kind: Kind::Hostile, topic, ..base.clone() });
-                        }
-                        if rows > 1 {
-                            specs.push(Spec { kind: Kind::Hostile, topic: Topic::Duplicate, ..base });
-                        }
-                    }
-                }
+        for topic in [Topic::Append, Topic::Scatter, Topic::LastSlot] {
+            let about = Spec { topic, ..plain.clone() };
+            specs.extend(axes.array(&about, Strength::Triples, Spec::is_sensible));
+        }
+        for (kind, topic) in [
+            (Kind::Exact, Topic::HalfWay),
+            (Kind::Exact, Topic::NearHalfWay),
+            (Kind::Hostile, Topic::Spoiled),
+            (Kind::Hostile, Topic::PastTheEnd),
+            (Kind::Hostile, Topic::NoSuchSequence),
+            (Kind::Hostile, Topic::Duplicate),
+        ] {
+            let about = Spec { kind, topic, ..plain.clone() };
+            specs.extend(axes.array(&about, Strength::Pairs, Spec::is_sensible));
+        }
+        // Slots that do not fit in 15 and 16 bits.
+        for (format, values) in [(DType::F32, DType::F16), (DType::F16, DType::Q8_0), (DType::Q8_0, DType::F32)] {
+            for (slots, topic) in [(33_000, Topic::Scatter), (66_000, Topic::LastSlot)] {
+                let long = Spec { format, values, slots, topic, kv_heads: 1, head_dim: 32, ..plain.clone() };
+                specs.push(Spec { rows: 5, ..long });
             }
+        }
+        // More rows than fit in 16 bits.
+        specs.push(Spec { rows: 65_537, slots: 65_540, kv_heads: 1, head_dim: 32, ..plain });
+        for (at, spec) in specs.iter_mut().enumerate() {
+            spec.seed = 1 + at as u64;
         }
         specs
     }
 
     fn strategy() -> BoxedStrategy<Spec> {
         let shape = (1usize..20, 1usize..4, 1usize..40, 1usize..5, 1usize..9);
-        (select(DType::CACHE.to_vec()), shape, select(Data::RANDOM.to_vec()), any::<bool>(), any::<u64>())
-            .prop_map(|(format, (rows, seqs, more, kv_heads, blocks), data, padded, seed)| Spec {
+        let cache = select(DType::CACHE.to_vec());
+        ((cache.clone(), cache), shape, select(Data::RANDOM.to_vec()), any::<bool>(), any::<u64>())
+            .prop_map(|((format, values), (rows, seqs, more, kv_heads, blocks), data, padded, seed)| Spec {
                 format,
                 kind: Kind::Exact,
                 topic: Topic::Append,
+                values,
                 rows,
                 seqs,
                 slots: rows + more,
                 kv_heads,
-                head_dim: blocks * format.block_len().max(4),
+                head_dim: blocks * format.block_len().max(values.block_len()).max(4),
                 data,
                 packing: if padded { Packing::Padded } else { Packing::Dense },
                 seed,

@@ -5,8 +5,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
-use super::columns;
+use super::{EDGES, columns};
 use super::rowwise::spoil;
+use crate::covering::{Axes, Strength};
 use crate::data::{Data, Operands, Packing, Random};
 use crate::family::Family;
 use crate::name::Kind;
@@ -100,29 +101,48 @@ impl Family for Matmul {
                 packing: Packing::Dense,
                 seed: 1,
             };
-            let mut turn = 0;
-            for m in ROWS {
-                for k in columns(format) {
-                    turn += 1;
-                    let n = OUTPUTS[turn % OUTPUTS.len()];
-                    let packing = if turn % 3 == 0 { Packing::Padded } else { Packing::Dense };
-                    let base =
-                        Spec { m, n, k, packing, bias: turn % 2 == 0, seed: turn as u64, ..plain.clone() };
-                    specs.push(Spec { kind: Kind::Exact, data: Data::Integers, ..base.clone() });
-                    specs.push(Spec { data: Data::RANDOM[turn % 3], ..base });
-                }
+            let axes = |rows: &'static [usize], outputs: &'static [usize], data: &'static [Data]| {
+                Axes::new()
+                    .axis(rows.iter().copied(), |s: &mut Spec, v| s.m = v)
+                    .axis(outputs.iter().copied(), |s: &mut Spec, v| s.n = v)
+                    .axis(columns(format), |s: &mut Spec, v| s.k = v)
+                    .axis([false, true], |s: &mut Spec, v| s.bias = v)
+                    .axis(data.iter().copied(), |s: &mut Spec, v| s.data = v)
+                    .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v)
+            };
+            let any = |_: &Spec| true;
+            let exact = Spec { kind: Kind::Exact, ..plain.clone() };
+            specs.extend(axes(&ROWS, &OUTPUTS, &[Data::Integers]).array(&exact, Strength::Pairs, any));
+            let unit = Spec { topic: Topic::UnitVectors, ..exact.clone() };
+            specs.extend(axes(&[4], &[9, 129], &[Data::Integers]).array(&unit, Strength::Pairs, any));
+            for topic in [Topic::Containment, Topic::Extremes] {
+                let hostile = Spec { kind: Kind::Hostile, topic, ..plain.clone() };
+                specs.extend(axes(&[5, 33], &[9, 33, 129], &[Data::Gauss]).array(&hostile, Strength::Pairs, any));
             }
-            specs.push(Spec { m: 512, n: 33, seed: 512, data: Data::Outliers, ..plain.clone() });
-            for (turn, k) in columns(format).into_iter().enumerate() {
-                let base = Spec { m: 5, n: 9, k, seed: 1000 + turn as u64, ..plain.clone() };
-                let unit = Spec { kind: Kind::Exact, topic: Topic::UnitVectors, m: 4, ..base.clone() };
-                specs.push(Spec { data: Data::Integers, ..unit });
-                specs.push(Spec { kind: Kind::Hostile, topic: Topic::Containment, ..base.clone() });
-                specs.push(Spec { kind: Kind::Hostile, topic: Topic::Extremes, ..base.clone() });
-                for m in [5, 33] {
-                    specs.push(Spec { kind: Kind::Law, topic: Topic::RowInvariance, m, ..base.clone() });
-                }
+            let law = Spec { kind: Kind::Law, topic: Topic::RowInvariance, ..plain.clone() };
+            specs.extend(axes(&[5, 33], &[9, 33, 129], &[Data::Gauss]).array(&law, Strength::Pairs, any));
+            specs.push(Spec { m: 512, n: 33, data: Data::Outliers, ..plain.clone() });
+            // As in real models: the longest rows of weights, the largest vocabulary, a feed-forward layer's down projection.
+            for (m, n, k) in [(1, 3, 16_384), (2, 3, 8192), (9, 2, 6400), (1, 49_152, 256), (1, 262_144, 256)] {
+                specs.push(Spec { m, n, k, ..plain.clone() });
             }
+        }
+        let plain = Spec { kind: Kind::Bounded, data: Data::Gauss, ..specs[0].clone() };
+        let axes = Axes::new()
+            .axis(DType::WEIGHTS, |s: &mut Spec, v| s.format = v)
+            .axis(ROWS, |s: &mut Spec, v| s.m = v)
+            .axis(OUTPUTS, |s: &mut Spec, v| s.n = v)
+            .axis(0..EDGES.len(), |s: &mut Spec, nth| s.k = columns(s.format).get(nth).copied().unwrap_or(0))
+            .axis([false, true], |s: &mut Spec, v| s.bias = v)
+            .axis(Data::RANDOM, |s: &mut Spec, v| s.data = v)
+            .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v);
+        specs.extend(axes.array(&plain, Strength::Triples, |s| s.k > 0));
+        // More rows, and more tiles in either direction, than fit in 16 bits.
+        for (m, n) in [(65_537, 1), (3, 65_537)] {
+            specs.push(Spec { m, n, k: 32, packing: Packing::Dense, ..plain.clone() });
+        }
+        for (at, spec) in specs.iter_mut().enumerate() {
+            spec.seed = 1 + at as u64;
         }
         specs
     }

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
+use crate::covering::{Axes, Strength};
 use crate::data::{Data, Operands, Packing, Random, index};
 use crate::family::Family;
 use crate::name::Kind;
@@ -26,13 +27,21 @@ pub struct Spec {
     topic: Topic,
     pairing: Pairing,
     stretch: Stretch,
+    /// Parameters of the stretch, where it has them.
+    factor: f64,
+    context: u32,
+    beta_fast: f64,
+    beta_slow: f64,
+    extrapolation: f64,
+    attention: f64,
     factors: bool,
     rows: usize,
     heads: usize,
     head_dim: usize,
     n_rot: usize,
-    /// Position of the first row; the others follow it, and end at the last possible one.
+    /// A position of the rows; the others are near it, and end at the last possible one.
     pos: u32,
+    order: Order,
     base: f64,
     packing: Packing,
     in_place: bool,
@@ -68,31 +77,46 @@ enum Stretch {
     Plain,
     Linear,
     Yarn,
-    /// YaRN without its ramp and with a factor on the magnitude.
-    YarnFlat,
+}
+
+/// How the positions of rows follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Order {
+    /// In steps of three, as far as positions go.
+    Ascending,
+    /// Downwards, in steps that differ.
+    Descending,
+    /// Every second row at the same position.
+    Repeated,
 }
 
 impl Spec {
+    #[expect(clippy::cast_possible_truncation, reason = "the parameters are f32")]
     fn scaling(&self) -> Scaling {
-        let yarn = |extrapolation, attention| Scaling::Yarn {
-            factor: 8.0,
-            original_context: 4096,
-            beta_fast: 32.0,
-            beta_slow: 1.0,
-            extrapolation,
-            attention,
-        };
+        let factor = self.factor as f32;
         match self.stretch {
             Stretch::Plain => Scaling::None,
-            Stretch::Linear => Scaling::Linear { factor: 4.0 },
-            Stretch::Yarn => yarn(1.0, 1.0),
-            Stretch::YarnFlat => yarn(0.0, 1.25),
+            Stretch::Linear => Scaling::Linear { factor },
+            Stretch::Yarn => Scaling::Yarn {
+                factor,
+                original_context: self.context,
+                beta_fast: self.beta_fast as f32,
+                beta_slow: self.beta_slow as f32,
+                extrapolation: self.extrapolation as f32,
+                attention: self.attention as f32,
+            },
         }
     }
 
     fn positions(&self) -> Vec<u32> {
         let last = index(MAX_POSITIONS - 1);
-        (0..index(self.rows)).map(|row| self.pos.saturating_add(row * 3).min(last)).collect()
+        let position = |row: u32| match self.order {
+            Order::Ascending => self.pos.saturating_add(row * 3).min(last),
+            Order::Descending => self.pos.saturating_sub(row * row % 1000),
+            Order::Repeated => self.pos.saturating_sub(row % 2 * 7),
+        };
+        (0..index(self.rows)).map(position).collect()
     }
 
     fn x(&self) -> Vec<f32> {
@@ -142,94 +166,114 @@ impl Spec {
 /// last one possible.
 const POSITIONS: [u32; 7] = [0, 1, 511, 512, 4095, 131_071, (1 << 20) - 1];
 
+/// `head_dim`, and how much of it rotates.
+const HEADS: [(usize, usize); 10] = [
+    (2, 2),
+    (32, 32),
+    (64, 64),
+    (64, 16),
+    (80, 80),
+    (80, 20),
+    (96, 96),
+    (128, 128),
+    (128, 64),
+    (256, 256),
+];
+
 impl Family for Rope {
     const STEM: Stem = Stem::Rope;
     type Spec = Spec;
 
     fn enumerate() -> Vec<Spec> {
-        let mut specs = Vec::new();
-        let mut turn = 0usize;
-        for pairing in [Pairing::Interleaved, Pairing::Neox] {
-            let plain = Spec {
-                format: DType::F32,
-                kind: Kind::Bounded,
-                topic: Topic::Values,
-                pairing,
-                stretch: Stretch::Plain,
-                factors: false,
-                rows: 3,
-                heads: 3,
-                head_dim: 64,
-                n_rot: 64,
-                pos: 5,
-                base: 10_000.0,
-                packing: Packing::Dense,
-                in_place: false,
-                seed: 1,
-            };
-            for (head_dim, n_rot) in [
-                (2, 2),
-                (32, 32),
-                (64, 64),
-                (64, 16),
-                (80, 80),
-                (80, 20),
-                (96, 96),
-                (128, 128),
-                (128, 64),
-                (256, 256),
-            ] {
-                for stretch in [Stretch::Plain, Stretch::Linear, Stretch::Yarn, Stretch::YarnFlat] {
-                    for pos in POSITIONS {
-                        for factors in [false, true] {
-                            turn += 1;
-                            let rows = [1, 2, 3, 33][turn % 4];
-                            let heads = [1, 2, 3, 9][turn % 5 % 4];
-                            let base = if turn.is_multiple_of(2) { 10_000.0 } else { 500_000.0 };
-                            let packing =
-                                if turn.is_multiple_of(3) { Packing::Padded } else { Packing::Dense };
-                            let in_place = turn.is_multiple_of(5);
-                            let shape = Spec { rows, heads, head_dim, n_rot, ..plain.clone() };
-                            let how = Spec {
-                                stretch,
-                                factors,
-                                pos,
-                                base,
-                                packing,
-                                in_place,
-                                seed: turn as u64,
-                                ..shape
-                            };
-                            specs.push(how);
-                        }
-                    }
-                }
-                let shape = Spec { head_dim, n_rot, rows: 5, ..plain.clone() };
-                for pos in POSITIONS {
-                    let law = |topic| Spec { kind: Kind::Law, topic, pos, ..shape.clone() };
-                    let laws =
-                        [Topic::RowInvariance, Topic::Composition, Topic::Norm, Topic::RelativePosition];
-                    specs.extend(laws.map(law));
-                    specs.push(Spec { kind: Kind::Hostile, topic: Topic::Containment, pos, ..shape.clone() });
-                }
-                specs.push(Spec { kind: Kind::Law, topic: Topic::Origin, pos: 0, ..shape.clone() });
-                specs.push(Spec { kind: Kind::Hostile, topic: Topic::PastTheEnd, ..shape });
+        let plain = Spec {
+            format: DType::F32,
+            kind: Kind::Bounded,
+            topic: Topic::Values,
+            pairing: Pairing::Interleaved,
+            stretch: Stretch::Plain,
+            factor: 8.0,
+            context: 4096,
+            beta_fast: 32.0,
+            beta_slow: 1.0,
+            extrapolation: 1.0,
+            attention: 1.0,
+            factors: false,
+            rows: 3,
+            heads: 3,
+            head_dim: 64,
+            n_rot: 64,
+            pos: 5,
+            order: Order::Ascending,
+            base: 10_000.0,
+            packing: Packing::Dense,
+            in_place: false,
+            seed: 1,
+        };
+        let shape = || {
+            Axes::new()
+                .axis([Pairing::Interleaved, Pairing::Neox], |s: &mut Spec, v| s.pairing = v)
+                .axis(HEADS, |s: &mut Spec, v| (s.head_dim, s.n_rot) = v)
+                .axis(POSITIONS, |s: &mut Spec, v| s.pos = v)
+                .axis([10_000.0, 500_000.0, 1_000_000.0], |s: &mut Spec, v| s.base = v)
+                .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v)
+                .axis([false, true], |s: &mut Spec, v| s.in_place = v)
+        };
+        let rows = |axes: Axes<Spec>| {
+            axes.axis([1, 2, 3, 33], |s: &mut Spec, v| s.rows = v)
+                .axis([1, 2, 3, 9], |s: &mut Spec, v| s.heads = v)
+                .axis([Order::Ascending, Order::Descending, Order::Repeated], |s: &mut Spec, v| s.order = v)
+                .axis([false, true], |s: &mut Spec, v| s.factors = v)
+        };
+        let any = |_: &Spec| true;
+        let even = rows(shape())
+            .axis([Stretch::Plain, Stretch::Linear], |s: &mut Spec, v| s.stretch = v)
+            .axis([4.0, 1.5, 32.0], |s: &mut Spec, v| s.factor = v);
+        let mut specs = even.array(&plain, Strength::Triples, any);
+        let yarn = rows(shape())
+            .axis([8.0, 40.0, 1.0], |s: &mut Spec, v| s.factor = v)
+            .axis([4096, 8192, 32_768], |s: &mut Spec, v| s.context = v)
+            .axis([32.0, 16.0, 64.0], |s: &mut Spec, v| s.beta_fast = v)
+            .axis([1.0, 2.0, 0.5], |s: &mut Spec, v| s.beta_slow = v)
+            .axis([1.0, 0.0, 0.4], |s: &mut Spec, v| s.extrapolation = v)
+            .axis([1.0, 1.25, 0.7], |s: &mut Spec, v| s.attention = v);
+        let stretched = Spec { stretch: Stretch::Yarn, ..plain.clone() };
+        specs.extend(yarn.array(&stretched, Strength::Triples, any));
+        let several = Spec { rows: 5, ..plain.clone() };
+        for topic in [Topic::RowInvariance, Topic::Composition, Topic::Norm, Topic::RelativePosition] {
+            let law = Spec { kind: Kind::Law, topic, ..several.clone() };
+            specs.extend(shape().array(&law, Strength::Pairs, any));
+        }
+        let hostile = |topic| Spec { kind: Kind::Hostile, topic, ..several.clone() };
+        specs.extend(shape().array(&hostile(Topic::Containment), Strength::Pairs, any));
+        for (head_dim, n_rot) in HEADS {
+            for pairing in [Pairing::Interleaved, Pairing::Neox] {
+                let of = Spec { head_dim, n_rot, pairing, ..several.clone() };
+                specs.push(Spec { kind: Kind::Law, topic: Topic::Origin, pos: 0, ..of.clone() });
+                specs.push(Spec { kind: Kind::Hostile, topic: Topic::PastTheEnd, ..of });
             }
+        }
+        // More rows than fit in 16 bits.
+        specs.push(Spec { rows: 65_537, heads: 1, head_dim: 2, n_rot: 2, order: Order::Descending, ..plain });
+        for (at, spec) in specs.iter_mut().enumerate() {
+            spec.seed = 1 + at as u64;
         }
         specs
     }
 
     fn strategy() -> BoxedStrategy<Spec> {
-        let stretch = select(vec![Stretch::Plain, Stretch::Linear, Stretch::Yarn, Stretch::YarnFlat]);
+        let stretch = select(vec![Stretch::Plain, Stretch::Linear, Stretch::Yarn]);
+        let ramp = (1.0f64..64.0, 256u32..65_536, 8.0f64..64.0, 0.25f64..4.0, 0.0f64..=1.0, 0.5f64..2.0);
         let how = (select(vec![Pairing::Interleaved, Pairing::Neox]), stretch, any::<bool>(), any::<bool>());
-        let place = (0u32..1 << 20, select(vec![10_000.0, 500_000.0, 1_000_000.0]), any::<bool>());
+        let order = select(vec![Order::Ascending, Order::Descending, Order::Repeated]);
+        let place = (0u32..1 << 20, order, 5_000.0f64..2_000_000.0, any::<bool>());
         let shape = (1usize..20, 1usize..10, 1usize..65, 0usize..64);
-        (shape, how, place, any::<u64>())
+        (shape, how, ramp, place, any::<u64>())
             .prop_map(
                 |(
                     (rows, heads, half, rest),
                     (pairing, stretch, factors, in_place),
-                    (pos, base, padded),
+                    (factor, context, beta_fast, beta_slow, extrapolation, attention),
+                    (pos, order, base, padded),
                     seed,
                 )| {
                     Spec {
@@ -238,12 +282,19 @@ impl Family for Rope {
                         topic: Topic::Values,
                         pairing,
                         stretch,
+                        factor,
+                        context,
+                        beta_fast,
+                        beta_slow,
+                        extrapolation,
+                        attention,
                         factors,
                         rows,
                         heads,
                         head_dim: 2 * half + rest,
                         n_rot: 2 * half,
                         pos,
+                        order,
                         base,
                         packing: if padded { Packing::Padded } else { Packing::Dense },
                         in_place,

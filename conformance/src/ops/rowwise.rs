@@ -12,6 +12,7 @@ use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
 use super::EDGES;
+use crate::covering::{Axes, Strength};
 use crate::data::{Data, Packing, Random};
 use crate::family::Family;
 use crate::name::Kind;
@@ -135,43 +136,44 @@ impl<O: RowWise> Family for Rows<O> {
             in_place: false,
             seed: 1,
         };
-        let mut specs = Vec::new();
-        for n in EDGES.into_iter().chain([255, 257, 1024, 2049]) {
-            for (turn, rows) in [1, 2, 5, 33].into_iter().enumerate() {
-                for packing in [Packing::Dense, Packing::Padded] {
-                    for in_place in [false, true] {
-                        if in_place && !O::in_place() {
-                            continue;
-                        }
-                        let variant = O::VARIANTS[(turn + n) % O::VARIANTS.len()].to_owned();
-                        let seed = (n * 100 + rows) as u64;
-                        let base = Spec { variant, rows, n, packing, in_place, seed, ..plain.clone() };
-                        specs.extend(Data::RANDOM.map(|data| Spec { data, ..base.clone() }));
-                        let exact = O::EXACT.map(|data| Spec { kind: Kind::Exact, data, ..base.clone() });
-                        specs.extend(exact);
-                    }
-                }
-            }
-            for variant in O::VARIANTS {
-                let many = Spec { n, rows: 5, variant: (*variant).into(), ..plain.clone() };
-                specs.push(many.clone());
-                for topic in ["containment", "extremes"] {
-                    specs.push(Spec { kind: Kind::Hostile, topic: topic.into(), ..many.clone() });
-                }
-                let laws = std::iter::once("row_invariance").chain(O::LAWS.iter().map(|(name, _)| *name));
-                specs.extend(laws.map(|law| Spec { kind: Kind::Law, topic: law.into(), ..many.clone() }));
+        let lengths: Vec<usize> = EDGES.into_iter().chain([255, 257, 1024, 2049]).collect();
+        let ways: &[bool] = if O::in_place() { &[false, true] } else { &[false] };
+        let axes = |rows: &'static [usize], n: &[usize], data: &'static [Data]| {
+            Axes::new()
+                .axis(O::VARIANTS.iter().copied(), |s: &mut Spec, v| s.variant = v.into())
+                .axis(rows.iter().copied(), |s: &mut Spec, v| s.rows = v)
+                .axis(n.to_vec(), |s: &mut Spec, v| s.n = v)
+                .axis(data.iter().copied(), |s: &mut Spec, v| s.data = v)
+                .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v)
+                .axis(ways.iter().copied(), |s: &mut Spec, v| s.in_place = v)
+        };
+        let any = |_: &Spec| true;
+        let mut specs = axes(&[1, 2, 5, 33], &lengths, &Data::RANDOM).array(&plain, Strength::Triples, any);
+        if let Some(data) = O::EXACT {
+            let exact = Spec { kind: Kind::Exact, data, ..plain.clone() };
+            let axes = axes(&[1, 2, 5, 33], &lengths, &[]);
+            specs.extend(axes.array(&exact, Strength::Triples, any));
+        }
+        let hostile = ["containment", "extremes"].map(|topic| (Kind::Hostile, topic));
+        let laws = std::iter::once("row_invariance").chain(O::LAWS.iter().map(|(name, _)| *name));
+        let topics: Vec<_> = hostile.into_iter().chain(laws.map(|law| (Kind::Law, law))).collect();
+        let about = |(kind, topic): (Kind, &str)| Spec { kind, topic: topic.into(), ..plain.clone() };
+        for topic in &topics {
+            specs.extend(axes(&[5], &lengths, &[]).array(&about(*topic), Strength::Pairs, any));
+        }
+        if !O::LONG.is_empty() {
+            specs.extend(axes(&[1, 2], O::LONG, &Data::RANDOM).array(&plain, Strength::Pairs, any));
+            for topic in &topics[..3] {
+                specs.extend(axes(&[5], O::LONG, &[]).array(&about(*topic), Strength::Pairs, any));
             }
         }
-        for (turn, &n) in O::LONG.iter().enumerate() {
-            let packing = [Packing::Dense, Packing::Padded][turn % 2];
-            let seed = n as u64;
-            let base = Spec { rows: 2, n, packing, seed, ..plain.clone() };
-            specs.extend(Data::RANDOM.map(|data| Spec { data, ..base.clone() }));
-            specs.push(Spec { in_place: O::in_place(), ..base.clone() });
-            specs.push(Spec { kind: Kind::Hostile, topic: "containment".into(), ..base.clone() });
-            specs.push(Spec { kind: Kind::Law, topic: "row_invariance".into(), ..base });
+        // Rows of real models: hidden sizes, and a vocabulary.
+        specs.extend([4096, 16_384, 49_152].map(|n| Spec { rows: 1, n, ..plain.clone() }));
+        // More rows than fit in 16 bits.
+        specs.push(Spec { rows: 65_537, n: 2, ..plain.clone() });
+        for (at, spec) in specs.iter_mut().enumerate() {
+            spec.seed = 1 + at as u64;
         }
-        specs.dedup();
         specs
     }
 

@@ -136,14 +136,24 @@ impl<D: Backend> Guarded<D> {
         }
         for (side, zone) in buffer.zones() {
             let start = zone.start;
-            let found =
-                self.inner.read_bytes(stream, &buffer.inner, zone, &Site::outside("guard zone"))?.wait()?;
+            let read = || {
+                let site = Site::outside("guard zone");
+                self.inner.read_bytes(stream, &buffer.inner, zone.clone(), &site)?.wait()
+            };
+            let found = read()?;
             let whole = canaries(start);
             if found == whole {
                 continue;
             }
             let damaged = |at: &usize| found.get(*at) != whole.get(*at);
             let Some(first) = (0..ZONE).find(damaged) else { continue };
+            if read()? != found {
+                return Err(DeviceError::UnsteadyCopy {
+                    label: buffer.label().into(),
+                    start,
+                    len: found.len(),
+                });
+            }
             return Err(DeviceError::Overrun(Box::new(Overrun {
                 op,
                 operand,

@@ -251,8 +251,10 @@ impl Check {
         watch: &Watch,
         finished: &mut Sweep,
     ) -> Result<(), Trouble> {
-        let kept = regressions::read(self.regressions())
-            .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions().display())))?;
+        let in_file =
+            |e: &dyn std::fmt::Display| Trouble::Input(format!("{}: {e}", self.regressions().display()));
+        let kept = regressions::read(self.regressions()).map_err(|e| in_file(&e))?;
+        kept.iter().try_for_each(|name| suite::understands(name)).map_err(|e| in_file(&e))?;
         let mut of_backends = Vec::new();
         for backend in backends {
             let (names, left_out) = self.names(backend, &kept)?;

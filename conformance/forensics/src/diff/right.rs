@@ -239,7 +239,7 @@ impl Shadow<'_> {
             Expected::Bits(bytes) => pattern::numbers(&output.layout, bytes),
         };
         let got = pattern::numbers(&output.layout, output.got);
-        let mut what = describe(output.name, &verdict);
+        let mut what = describe(output.name, &output.layout, &verdict);
         let capsule = self.settings.capsules.and_then(|folder| {
             let elements = output.got.to_vec();
             let given = Given { name: output.name.into(), layout: output.layout, elements };

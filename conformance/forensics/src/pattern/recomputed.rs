@@ -97,6 +97,16 @@ fn variations(record: &Record) -> Vec<(String, Record)> {
             let later = |last: u32| indices(record, "positions", |p| Some(p.saturating_add(1).min(last)));
             add("one key too many: the mask is off by one", u32::try_from(last).ok().and_then(later));
             add("window ignored", Some(param(record, "window", Value::Null)));
+            if let Some(window) = record.params.get("window").and_then(Value::as_u64) {
+                add("the last key of the window dropped", shorter_window(record, window));
+                add("one key too many in the window", Some(param(record, "window", json!(window + 1))));
+            } else {
+                // Rows at smaller positions keep their first key: the guess is about the one that sees most.
+                add(
+                    "the first key dropped",
+                    largest(record, "positions").and_then(|p| shorter_window(record, p + 1)),
+                );
+            }
             add("soft-cap ignored", Some(param(record, "softcap", Value::Null)));
             add("query heads mapped by h % n_kv instead of h / group", heads_by_modulo(record));
             add("every row reads the first sequence", indices(record, "seqs", |_| Some(0)));
@@ -162,6 +172,17 @@ fn matmul(record: &Record, add: &mut impl FnMut(&str, Option<Record>)) {
     if k > 32 {
         add("last 32 of K dropped", columns_zeroed(record, k - 32));
     }
+}
+
+/// The record with a window of one slot less than `window`, which sees at least one.
+fn shorter_window(record: &Record, window: u64) -> Option<Record> {
+    (window > 1).then(|| param(record, "window", json!(window - 1)))
+}
+
+/// The largest index of an operand.
+fn largest(record: &Record, name: &str) -> Option<u64> {
+    let (words, _) = record.find(name)?.bytes.as_chunks::<4>();
+    words.iter().map(|word| u64::from(u32::from_le_bytes(*word))).max()
 }
 
 fn param(record: &Record, name: &str, value: Value) -> Record {

@@ -1,0 +1,60 @@
+//! A slice of the suite as test trials: every pair of values of every op, and every golden file, on every backend of this machine.
+//!
+//! The names are those of `assay check`, so they are filters here too: `cargo test --test trials rope/cpu`.
+
+mod golden;
+
+use std::process::ExitCode;
+
+use assay_cli::backends::{self, KNOWN, OpenError};
+use conformance::guard::Guard;
+use conformance::outcome::Outcome;
+use conformance::suite::{self, Filter, Slice};
+use conformance::trial::Failure;
+use libtest_mimic::{Arguments, Failed, Trial};
+
+fn main() -> ExitCode {
+    let arguments = Arguments::from_args();
+    let backends = KNOWN.iter().map(|backend| backend.name).chain(["soft-deferred", "soft-random"]);
+    let trials = backends.flat_map(trials).collect();
+    libtest_mimic::run(&arguments, trials).exit_code()
+}
+
+/// A GPU that is not there is ignored with the reason, and a failure where one is required.
+fn trials(backend: &'static str) -> Vec<Trial> {
+    match backends::open(backend, Guard::Canaries) {
+        Err(OpenError::NoGpu { why }) => {
+            let required = std::env::var("ASSAY_REQUIRE_HIP").is_ok_and(|value| value == "1");
+            vec![Trial::test(format!("hip: {why}"), move || Err(why.into())).with_ignored_flag(!required)]
+        }
+        _ => slice(backend).into_iter().chain(golden::trials(backend)).collect(),
+    }
+}
+
+/// The smallest covering array of the cases: every two values of an op's fields that occur together.
+fn slice(backend: &'static str) -> Vec<Trial> {
+    let names = Slice::Least.of(suite::names(backend, &Filter::default()));
+    let trial = |name: String| Trial::test(name.clone(), move || run(backend, &name));
+    names.into_iter().map(trial).collect()
+}
+
+fn run(backend: &str, name: &str) -> Result<(), Failed> {
+    let target = backends::open(backend, Guard::Canaries)?;
+    let result = suite::run(name, target.as_ref(), suite::JUDGE)?;
+    verdict(&result.outcome)
+        .map_err(|what| format!("{what}\nrerun: {}", assay_cli::report::rerun(name)).into())
+}
+
+/// What a trial says of an outcome.
+fn verdict(outcome: &Outcome) -> Result<(), String> {
+    match outcome {
+        Outcome::Passed => Ok(()),
+        Outcome::Failed(failures) => Err(describe(failures)),
+        other => Err(format!("neither passed nor failed: {other:?}")),
+    }
+}
+
+fn describe(failures: &[Failure]) -> String {
+    let found: Vec<_> = failures.iter().map(|f| format!("{}: {}", f.found_by, f.what)).collect();
+    found.join("\n")
+}
