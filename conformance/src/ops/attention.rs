@@ -258,11 +258,12 @@ impl Family for Attention {
                 specs.push(Spec { kind: Kind::Hostile, topic: Topic::PastTheEnd, ..shape.clone() });
                 specs.push(Spec { kind: Kind::Hostile, topic: Topic::UnevenHeads, ..shape });
             }
-            specs.push(Spec { pos: 4095, ..of.clone() });
-            // More rows than fit in 16 bits, and positions as in the longest contexts.
-            specs.push(Spec { rows: 65_537, heads: 1, kv_heads: 1, head_dim: 32, pos: 3, seqs: 3, order: Order::Scattered, ..of.clone() });
-            specs.push(Spec { pos: 131_071, heads: 1, kv_heads: 1, ..of });
+            specs.push(Spec { pos: 4095, ..of });
         }
+        let one = Spec { heads: 1, kv_heads: 1, ..plain };
+        // More rows than fit in 16 bits, and a position as in the longest contexts.
+        specs.push(Spec { rows: 65_537, head_dim: 4, pos: 1, order: Order::Scattered, ..one.clone() });
+        specs.push(Spec { format: DType::F16, values: DType::F16, pos: 131_071, ..one });
         for (at, spec) in specs.iter_mut().enumerate() {
             spec.seed = 1 + at as u64;
         }

@@ -45,8 +45,8 @@ enum Ids {
     PastTheEnd,
 }
 
-/// Rows of the table: few, and more than fit in 8, 15 and 16 bits.
-const VOCABULARIES: [usize; 6] = [1, 7, 33, 257, 32_770, 65_540];
+/// Rows of the table: few, and more than fit in 8 bits.
+const VOCABULARIES: [usize; 4] = [1, 7, 33, 257];
 
 impl Family for Embed {
     const STEM: Stem = Stem::Embed;
@@ -71,15 +71,18 @@ impl Family for Embed {
                 .axis([1, 5, 33], |s: &mut Spec, v| s.rows = v)
                 .axis(n, |s: &mut Spec, v| s.n = v)
                 .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v);
-            let small = |s: &Spec| s.vocab <= 1000 || s.n <= s.format.block_len().max(3);
-            specs.extend(axes.array(&plain, Strength::Pairs, small));
+            let any = |_: &Spec| true;
+            specs.extend(axes.array(&plain, Strength::Pairs, any));
             let last = Spec { kind: Kind::Hostile, ids: Ids::Last, ..plain.clone() };
-            specs.extend(axes.array(&last, Strength::Pairs, small));
-            specs.push(Spec { kind: Kind::Hostile, ids: Ids::PastTheEnd, ..plain.clone() });
-            // More rows than fit in 16 bits, and rows as long as those of the largest models.
-            specs.push(Spec { rows: 65_537, ..plain.clone() });
-            specs.push(Spec { n: 16_384, ..plain });
+            specs.extend(axes.array(&last, Strength::Pairs, any));
+            // A row that 16 bits do not count, and a row as long as those of the largest models.
+            specs.push(Spec { vocab: 65_540, ..last });
+            specs.push(Spec { n: 16_384, ..plain.clone() });
+            specs.push(Spec { kind: Kind::Hostile, ids: Ids::PastTheEnd, ..plain });
         }
+        // More rows than fit in 16 bits, of a table that 15 bits do not count.
+        let plain = specs[0].clone();
+        specs.push(Spec { rows: 65_537, vocab: 32_770, n: 3, packing: Packing::Dense, ..plain });
         for (at, spec) in specs.iter_mut().enumerate() {
             spec.seed = 1 + at as u64;
         }

@@ -122,8 +122,8 @@ impl Family for Matmul {
             let law = Spec { kind: Kind::Law, topic: Topic::RowInvariance, ..plain.clone() };
             specs.extend(axes(&[5, 33], &[9, 33, 129], &[Data::Gauss]).array(&law, Strength::Pairs, any));
             specs.push(Spec { m: 512, n: 33, data: Data::Outliers, ..plain.clone() });
-            // As in real models: the longest rows of weights, the largest vocabulary, a feed-forward layer's down projection.
-            for (m, n, k) in [(1, 3, 16_384), (2, 3, 8192), (9, 2, 6400), (1, 49_152, 256), (1, 262_144, 256)] {
+            // As in real models: the longest rows of weights.
+            for (m, n, k) in [(1, 3, 16_384), (2, 3, 8192), (9, 2, 6400)] {
                 specs.push(Spec { m, n, k, ..plain.clone() });
             }
         }
@@ -137,6 +137,10 @@ impl Family for Matmul {
             .axis(Data::RANDOM, |s: &mut Spec, v| s.data = v)
             .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v);
         specs.extend(axes.array(&plain, Strength::Triples, |s| s.k > 0));
+        // The largest vocabularies.
+        for (format, n, k) in [(DType::F16, 262_144, 32), (DType::Q8_0, 151_936, 32), (DType::Q6K, 49_152, 256)] {
+            specs.push(Spec { format, m: 1, n, k, packing: Packing::Dense, ..plain.clone() });
+        }
         // More rows, and more tiles in either direction, than fit in 16 bits.
         for (m, n) in [(65_537, 1), (3, 65_537)] {
             specs.push(Spec { m, n, k: 32, packing: Packing::Dense, ..plain.clone() });
