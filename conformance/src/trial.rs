@@ -16,6 +16,13 @@ use serde::{Deserialize, Serialize};
 use crate::oracle;
 use crate::target::{RunError, Target};
 
+/// Bytes of operands above which an op runs once: large cases are about the borders of indices, and smaller ones of the same op show
+/// whether it repeats itself.
+const LARGE: usize = 512 << 10;
+
+/// Elements from which on an output of zeros has to be far from the oracle's: of fewer, chance may make all small.
+const VISIBLE: usize = 8;
+
 /// What can be found wrong, by the check that finds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -148,6 +155,9 @@ impl<'t> Trial<'t> {
         let first = self.run(record)?;
         self.untouched(record, &first);
         let outputs = outputs(record, &first);
+        if record.operands().iter().map(|operand| operand.bytes.len()).sum::<usize>() > LARGE {
+            return Ok(outputs);
+        }
         let other = record.refilled(|len| Poison::Ramp.bytes(len));
         let second = self.run(&other)?;
         self.untouched(&other, &second);
@@ -224,7 +234,8 @@ impl<'t> Trial<'t> {
     /// Records a failure where an output of nothing but zeros would have passed.
     fn not_vacuous(&mut self, outputs: &Outputs, expected: &[Expected]) {
         for ((name, layout, bytes), expected) in outputs.iter().zip(expected) {
-            if (self.judge)(expected, layout, &vec![0; bytes.len()]).passed() {
+            let many = layout.elements().is_some_and(|count| count >= VISIBLE);
+            if many && (self.judge)(expected, layout, &vec![0; bytes.len()]).passed() {
                 self.fail(Finder::Vacuous, format!("'{name}' of zeros would have passed"));
             }
         }

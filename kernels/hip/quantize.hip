@@ -14,7 +14,12 @@ struct Values {
 // 1/d, or 0 for the step of a constant block.
 DEVICE float reciprocal(float d) { return d == 0.0f ? 0.0f : 1.0f / d; }
 
-DEVICE u16 f16_of(float x) { return __builtin_bit_cast(u16, (f16)x); }
+// The empty instruction keeps a product apart from its conversion: the compiler would make both a multiply-add with +0, which turns
+// the step -0 of a block of zeros into +0.
+DEVICE u16 f16_of(float x) {
+    asm("" : "+v"(x));
+    return __builtin_bit_cast(u16, (f16)x);
+}
 
 // The value of largest magnitude, with its sign: the first of equals.
 DEVICE float signed_peak(const Values &x) {

@@ -113,7 +113,7 @@ impl Spec {
         let last = index(MAX_POSITIONS - 1);
         let position = |row: u32| match self.order {
             Order::Ascending => self.pos.saturating_add(row * 3).min(last),
-            Order::Descending => self.pos.saturating_sub(row * row % 1000),
+            Order::Descending => self.pos.saturating_sub(row % 1000 * (row % 1000) % 1000),
             Order::Repeated => self.pos.saturating_sub(row % 2 * 7),
         };
         (0..index(self.rows)).map(position).collect()
