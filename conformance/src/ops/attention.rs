@@ -186,7 +186,8 @@ impl Spec {
             // A cap bends sharp scores over.
             Topic::Sharp => self.softcap.is_none(),
             Topic::Uniform => {
-                let alone = self.rows == 1 && self.seqs == 1 && self.window.is_none() && self.softcap.is_none();
+                let alone =
+                    self.rows == 1 && self.seqs == 1 && self.window.is_none() && self.softcap.is_none();
                 alone && (self.pos + 1).is_power_of_two() && self.values != DType::Q8_0
             }
             _ => true,

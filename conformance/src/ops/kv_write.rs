@@ -137,7 +137,9 @@ impl Spec {
                 self.rows <= self.slots
             }
             Topic::Scatter => self.rows <= self.seqs * self.slots,
-            Topic::HalfWay | Topic::NearHalfWay => self.rows <= self.slots && caches.iter().any(|c| c.is_quantised()),
+            Topic::HalfWay | Topic::NearHalfWay => {
+                self.rows <= self.slots && caches.iter().any(|c| c.is_quantised())
+            }
             Topic::Duplicate => (2..=2 * self.slots).contains(&self.rows),
         };
         whole && topic
@@ -190,7 +192,9 @@ impl Family for KvWrite {
             specs.extend(axes.array(&about, Strength::Pairs, Spec::is_sensible));
         }
         // Slots that do not fit in 15 and 16 bits.
-        for (format, values) in [(DType::F32, DType::F16), (DType::F16, DType::Q8_0), (DType::Q8_0, DType::F32)] {
+        for (format, values) in
+            [(DType::F32, DType::F16), (DType::F16, DType::Q8_0), (DType::Q8_0, DType::F32)]
+        {
             for (slots, topic) in [(33_000, Topic::Scatter), (66_000, Topic::LastSlot)] {
                 let long = Spec { format, values, slots, topic, kv_heads: 1, head_dim: 32, ..plain.clone() };
                 specs.push(Spec { rows: 5, ..long });

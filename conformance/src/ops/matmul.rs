@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
-use super::{EDGES, columns};
 use super::rowwise::spoil;
+use super::{EDGES, columns};
 use crate::covering::{Axes, Strength};
 use crate::data::{Data, Operands, Packing, Random};
 use crate::family::Family;
@@ -117,7 +117,11 @@ impl Family for Matmul {
             specs.extend(axes(&[4], &[9, 129], &[Data::Integers]).array(&unit, Strength::Pairs, any));
             for topic in [Topic::Containment, Topic::Extremes] {
                 let hostile = Spec { kind: Kind::Hostile, topic, ..plain.clone() };
-                specs.extend(axes(&[5, 33], &[9, 33, 129], &[Data::Gauss]).array(&hostile, Strength::Pairs, any));
+                specs.extend(axes(&[5, 33], &[9, 33, 129], &[Data::Gauss]).array(
+                    &hostile,
+                    Strength::Pairs,
+                    any,
+                ));
             }
             let law = Spec { kind: Kind::Law, topic: Topic::RowInvariance, ..plain.clone() };
             specs.extend(axes(&[5, 33], &[9, 33, 129], &[Data::Gauss]).array(&law, Strength::Pairs, any));
@@ -138,7 +142,9 @@ impl Family for Matmul {
             .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v);
         specs.extend(axes.array(&plain, Strength::Triples, |s| s.k > 0));
         // The largest vocabularies.
-        for (format, n, k) in [(DType::F16, 262_144, 32), (DType::Q8_0, 151_936, 32), (DType::Q6K, 49_152, 256)] {
+        for (format, n, k) in
+            [(DType::F16, 262_144, 32), (DType::Q8_0, 151_936, 32), (DType::Q6K, 49_152, 256)]
+        {
             specs.push(Spec { format, m: 1, n, k, packing: Packing::Dense, ..plain.clone() });
         }
         // More rows, and more tiles in either direction, than fit in 16 bits.

@@ -167,18 +167,8 @@ impl Spec {
 const POSITIONS: [u32; 7] = [0, 1, 511, 512, 4095, 131_071, (1 << 20) - 1];
 
 /// `head_dim`, and how much of it rotates.
-const HEADS: [(usize, usize); 10] = [
-    (2, 2),
-    (32, 32),
-    (64, 64),
-    (64, 16),
-    (80, 80),
-    (80, 20),
-    (96, 96),
-    (128, 128),
-    (128, 64),
-    (256, 256),
-];
+const HEADS: [(usize, usize); 10] =
+    [(2, 2), (32, 32), (64, 64), (64, 16), (80, 80), (80, 20), (96, 96), (128, 128), (128, 64), (256, 256)];
 
 impl Family for Rope {
     const STEM: Stem = Stem::Rope;

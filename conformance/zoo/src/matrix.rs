@@ -85,16 +85,18 @@ pub fn exhibits() -> Vec<Exhibit> {
     host.chain(device).collect()
 }
 
-/// Runs the cases of a mutant's op on it: the quick slice first, and all of them if it survives that. `run` runs cases by name on the
-/// backend that the mutant is; it must survive their crashes.
+/// Runs the cases of a mutant's op on it: the slice of `cargo test` first, the quick one if it survives that, and all of them if it
+/// survives both. `run` runs cases by name on the backend that the mutant is; it must survive their crashes.
 pub fn expose(
     mutant: &Exhibit,
     mut run: impl FnMut(&[String]) -> io::Result<Vec<CaseResult>>,
 ) -> io::Result<Fate> {
     let all = suite::names(mutant.cases_of, &Filter::new(&format!("{}/{}/", mutant.stem, mutant.cases_of)));
-    let quick = fate(mutant, &run(&Slice::Quick.of(all.clone()))?);
-    if quick.killed() {
-        return Ok(quick);
+    for slice in [Slice::Least, Slice::Quick] {
+        let part = fate(mutant, &run(&slice.of(all.clone()))?);
+        if part.killed() {
+            return Ok(part);
+        }
     }
     Ok(Fate { survived_quick: true, ..fate(mutant, &run(&all)?) })
 }
