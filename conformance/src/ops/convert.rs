@@ -52,6 +52,8 @@ enum Content {
     HalfWay,
     /// So near to half-way that it matters how a value is scaled.
     NearHalfWay,
+    /// Blocks of one value each, zeros of either sign among them: a step of zero.
+    Constant,
     /// Any bits at all: NaN, infinities, denormals, scales of every size.
     Bits,
     /// Zeros of both signs, the smallest and the largest numbers.
@@ -63,15 +65,15 @@ impl Content {
     fn of(from: DType, to: DType) -> Vec<Self> {
         let mut all = vec![Content::Model, Content::Ties, Content::Bits, Content::Extremes];
         if from == DType::F32 && to.is_quantised() {
-            all.extend([Content::HalfWay, Content::NearHalfWay]);
+            all.extend([Content::HalfWay, Content::NearHalfWay, Content::Constant]);
         }
         all
     }
 
     const fn kind(self) -> Kind {
         match self {
-            Content::Model | Content::Ties | Content::HalfWay | Content::NearHalfWay => Kind::Exact,
             Content::Bits | Content::Extremes => Kind::Hostile,
+            _ => Kind::Exact,
         }
     }
 
@@ -101,6 +103,11 @@ impl Spec {
                 if let Some(values) = borders::values(self.to, self.content.border(), random, count) {
                     bytes = bytemuck::pod_collect_to_vec(&values);
                 }
+            }
+            Content::Constant => {
+                let block = |_| [[0.0f32, -0.0, 1.0, -2.0, 1e-45, -1e-40][random.below(6)]; 32];
+                let values: Vec<[f32; 32]> = (0..count.div_ceil(32)).map(block).collect();
+                bytes = bytemuck::pod_collect_to_vec(&values.as_flattened()[..count]);
             }
             Content::Ties | Content::Extremes => {
                 let values: Vec<f32> = (0..count).map(|_| self.value(random)).collect();
