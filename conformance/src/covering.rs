@@ -282,13 +282,13 @@ mod tests {
             let digit = |base: usize, count: usize| u8::try_from(number / base % count).unwrap();
             let case = [digit(1, 4), digit(4, 3), digit(12, 5), digit(60, 2), digit(120, 2)];
             if valid(&case) {
-                all.extend(combinations(&case, size));
+                all.extend(combinations(case, size));
             }
         }
         all
     }
 
-    fn combinations(case: &Case, size: usize) -> Vec<Vec<(usize, u8)>> {
+    fn combinations(case: Case, size: usize) -> Vec<Vec<(usize, u8)>> {
         (0..32usize)
             .filter(|mask| mask.count_ones() as usize == size)
             .map(|mask| (0..5).filter(|at| mask >> at & 1 == 1).map(|at| (at, case[at])).collect())
@@ -301,7 +301,7 @@ mod tests {
         for (strength, size, most) in [(Strength::Pairs, 2, 30), (Strength::Triples, 3, 90)] {
             let array = axes().array(&[0; 5], strength, valid);
             assert!(array.iter().all(valid));
-            let found: HashSet<_> = array.iter().flat_map(|case| combinations(case, size)).collect();
+            let found: HashSet<_> = array.iter().flat_map(|case| combinations(*case, size)).collect();
             assert_eq!(found, every(size, valid), "{strength:?}");
             assert!(array.len() <= most, "{strength:?}: {}", array.len());
             assert_eq!(array, axes().array(&[0; 5], strength, valid), "the same every time");

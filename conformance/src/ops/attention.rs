@@ -174,7 +174,8 @@ const MOST_WORK: usize = 2 << 20;
 impl Spec {
     /// Whether there is such a case, and its topic has something to show in it.
     fn is_sensible(&self) -> bool {
-        let whole = [self.format, self.values].iter().all(|cache| self.head_dim % cache.block_len() == 0);
+        let whole =
+            [self.format, self.values].iter().all(|cache| self.head_dim.is_multiple_of(cache.block_len()));
         let rows = match self.order {
             Order::Ascending => self.rows <= self.pos + 1,
             Order::Scattered | Order::Repeated => self.rows > 1,

@@ -131,7 +131,7 @@ impl Spec {
     /// Whether there is such a case, and its topic has something to show in it.
     fn is_sensible(&self) -> bool {
         let caches = [self.format, self.values];
-        let whole = caches.iter().all(|cache| self.head_dim % cache.block_len() == 0);
+        let whole = caches.iter().all(|cache| self.head_dim.is_multiple_of(cache.block_len()));
         let topic = match self.topic {
             Topic::Append | Topic::LastSlot | Topic::Spoiled | Topic::PastTheEnd | Topic::NoSuchSequence => {
                 self.rows <= self.slots

@@ -237,7 +237,7 @@ impl Family for Rope {
         specs.extend(shape().array(&hostile(Topic::Containment), Strength::Pairs, any));
         for (head_dim, n_rot) in HEADS {
             for pairing in [Pairing::Interleaved, Pairing::Neox] {
-                let of = Spec { head_dim, n_rot, pairing, ..several.clone() };
+                let of = Spec { pairing, head_dim, n_rot, ..several.clone() };
                 specs.push(Spec { kind: Kind::Law, topic: Topic::Origin, pos: 0, ..of.clone() });
                 specs.push(Spec { kind: Kind::Hostile, topic: Topic::PastTheEnd, ..of });
             }

@@ -72,7 +72,7 @@ pub fn exhibits() -> Vec<Exhibit> {
         stem: mutant.stem,
         about: mutant.about,
         fault: mutant.fault.into(),
-        timeout: Duration::from_secs(2),
+        timeout: Duration::from_secs(15),
     });
     let device = device::mutants().iter().map(|mutant| Exhibit {
         backend: format!("{}{}", device::PREFIX, mutant.name),
