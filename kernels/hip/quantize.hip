@@ -14,12 +14,7 @@ struct Values {
 // 1/d, or 0 for the step of a constant block.
 DEVICE float reciprocal(float d) { return d == 0.0f ? 0.0f : 1.0f / d; }
 
-// The empty instruction keeps a product apart from its conversion: the compiler would make both a multiply-add with +0, which turns
-// the step -0 of a block of zeros into +0.
-DEVICE u16 f16_of(float x) {
-    asm("" : "+v"(x));
-    return __builtin_bit_cast(u16, (f16)x);
-}
+DEVICE u16 f16_of(float x) { return __builtin_bit_cast(u16, (f16)x); }
 
 // The value of largest magnitude, with its sign: the first of equals.
 DEVICE float signed_peak(const Values &x) {
@@ -50,7 +45,10 @@ struct Codes {
 template <u32 LEVELS> struct Centred {
     static constexpr u32 BYTES = LEVELS == 8 ? 18 : 22;
     static MEMBER void encode(const Values &x, u8 *out) {
-        const float d = signed_peak(x) / -(float)LEVELS;
+        float d = signed_peak(x) / -(float)LEVELS;
+        // The compiler would make a multiply-add with +0 of the product and its conversion, which turns the step -0 of a block of
+        // zeros into +0.
+        asm("" : "+v"(d));
         const Codes codes(x, 0.0f, reciprocal(d), LEVELS + 0.5f, 2 * LEVELS - 1);
         write(out, f16_of(d));
         if (LEVELS == 16) write(out + 2, codes.fifths);

@@ -14,6 +14,7 @@
 //! | [`exec`] | the executor |
 //! | [`waits`] | missing waits and hazards: the rules, and one state machine that keeps to them |
 //! | [`lint`] | missing waits and hazards of a code object, found without running it |
+//! | [`trace`] | which instructions and branch directions launches reach |
 //!
 //! # Limits
 //!
@@ -30,6 +31,7 @@ pub mod lint;
 pub mod memory;
 pub mod report;
 pub mod sched;
+pub mod trace;
 pub mod waits;
 mod wide;
 

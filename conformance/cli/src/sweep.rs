@@ -1,14 +1,21 @@
 //! Many cases over several workers, in order.
 
+use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
-use conformance::outcome::CaseResult;
+use conformance::guard::Guard;
+use conformance::outcome::{CaseResult, Outcome};
+use conformance::suite;
+use conformance::target::Target;
+use conformance::trial::Finder;
 
-use crate::worker::{Recipe, Worker};
+use crate::backends;
+use crate::worker::{Recipe, Worker, lost};
 
 /// Runs the cases called `names`, each on a worker made by `recipe`, `jobs` at a time.
 /// Calls `seen` for each result as it comes; returns all of them in the order of `names`. Once `stop` is true no further case is
@@ -20,6 +27,58 @@ pub fn sweep(
     jobs: usize,
     recipe: &Recipe,
     stop: impl Fn() -> bool + Sync,
+    seen: impl FnMut(&CaseResult),
+) -> io::Result<Vec<CaseResult>> {
+    spread(
+        names,
+        jobs,
+        || {
+            let mut worker = Worker::new(recipe.clone());
+            move |name: &str| worker.run(name)
+        },
+        stop,
+        seen,
+    )
+}
+
+/// As [`sweep`], in this process: for backends that cannot crash it, where something of theirs is to be seen afterwards.
+pub fn sweep_here(
+    names: &[String],
+    jobs: usize,
+    guard: Guard,
+    stop: impl Fn() -> bool + Sync,
+    seen: impl FnMut(&CaseResult),
+) -> io::Result<Vec<CaseResult>> {
+    let runner = || {
+        let mut targets: HashMap<String, Box<dyn Target>> = HashMap::new();
+        move |name: &str| {
+            let backend = name.split('/').nth(1).unwrap_or_default();
+            if !targets.contains_key(backend) {
+                targets.insert(backend.into(), backends::open(backend, guard).map_err(io::Error::other)?);
+            }
+            let target = targets[backend].as_ref();
+            let run = AssertUnwindSafe(|| suite::run(name, target, suite::JUDGE));
+            let result = match catch_unwind(run) {
+                Ok(Ok(result)) => result,
+                Ok(Err(error)) => lost(name, Finder::Refusal, error.to_string()),
+                Err(_) => lost(name, Finder::Crash, "the case panicked".into()),
+            };
+            if matches!(result.outcome, Outcome::Failed(_)) {
+                // A faulted device fails everything that follows: the next case gets a new one.
+                targets.remove(backend);
+            }
+            Ok(result)
+        }
+    };
+    spread(names, jobs, runner, stop, seen)
+}
+
+/// Runs cases on `jobs` threads, each by what `runner` makes for it.
+fn spread<R: FnMut(&str) -> io::Result<CaseResult>>(
+    names: &[String],
+    jobs: usize,
+    runner: impl Fn() -> R + Sync,
+    stop: impl Fn() -> bool + Sync,
     mut seen: impl FnMut(&CaseResult),
 ) -> io::Result<Vec<CaseResult>> {
     let groups = groups(names);
@@ -30,15 +89,16 @@ pub fn sweep(
     ordered.resize_with(names.len(), || None);
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, groups.len().max(1)) {
-            let (sender, next, failure, groups, stop) = (sender.clone(), &next, &failure, &groups, &stop);
+            let (sender, next, failure, groups, stop, runner) =
+                (sender.clone(), &next, &failure, &groups, &stop, &runner);
             scope.spawn(move || {
-                let mut worker = Worker::new(recipe.clone());
+                let mut run = runner();
                 while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
                     for at in group.clone() {
                         if stop() {
                             return;
                         }
-                        match worker.run(&names[at]) {
+                        match run(&names[at]) {
                             Ok(result) => {
                                 if sender.send((at, result)).is_err() {
                                     return;

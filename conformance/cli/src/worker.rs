@@ -168,7 +168,7 @@ fn died(name: &str, mut process: Process) -> CaseResult {
     lost(name, Finder::Crash, format!("the process died ({status}); {said}"))
 }
 
-fn lost(name: &str, found_by: Finder, what: String) -> CaseResult {
+pub(crate) fn lost(name: &str, found_by: Finder, what: String) -> CaseResult {
     let outcome = Outcome::Failed(vec![Failure { found_by, what }]);
     CaseResult { name: name.into(), outcome, worst: None, compared: 0, micros: 0, fidelity: None }
 }

@@ -50,7 +50,7 @@ fn a_healthy_op_conforms_and_the_reports_say_so() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let json: Value = serde_json::from_slice(&std::fs::read(folder.path().join("r.json")).unwrap()).unwrap();
     assert_eq!(json["totals"]["failed"], 0);
-    assert!(json["totals"]["passed"].as_u64().unwrap() > 1000);
+    assert!(json["totals"]["passed"].as_u64().unwrap() > 200);
     let case = &json["cases"][0];
     for key in ["name", "verdict", "worst", "share", "micros"] {
         assert!(!case[key].is_null(), "{key}: {case}");
@@ -68,7 +68,7 @@ fn a_broken_op_is_shown_shrunk_kept_and_run_first_next_time() {
     let run = || {
         assay(
             folder.path(),
-            &["check", "rms_norm/ bounded seed=6433", "--backend", backend, "--json", "r.json"],
+            &["check", "rms_norm/ bounded eps-1e-5 rows=5, n=1,", "--backend", backend, "--json", "r.json"],
         )
     };
     let output = run();
@@ -140,7 +140,7 @@ fn a_crash_costs_one_case_and_is_reported_with_its_last_words() {
 #[test]
 fn a_hang_costs_one_case() {
     let folder = tempfile::tempdir().unwrap();
-    let filter = "scale/ bounded n=1024, rows=33 data=gauss packing=dense in_place=false";
+    let filter = "scale/ bounded n=1024, rows=33 data=gauss";
     let arguments =
         ["check", filter, "--backend", "mutant:scale-hangs", "--timeout", "1", "--json", "r.json"];
     assert_eq!(assay(folder.path(), &arguments).status.code(), Some(1));
@@ -189,7 +189,7 @@ fn killing_a_worker_in_the_middle_of_a_sweep_loses_at_most_its_case() {
         json["cases"].as_array().unwrap().iter().filter(|c| c["verdict"] != "passed").collect();
     assert!(failed.len() <= 1, "{failed:?}");
     assert!(failed.iter().all(|c| c["detail"][0]["found_by"] == "crash"), "{failed:?}");
-    assert!(json["totals"]["passed"].as_u64().unwrap() > 200);
+    assert!(json["totals"]["passed"].as_u64().unwrap() > 50);
 }
 
 #[test]

@@ -315,12 +315,14 @@ impl<'a> Worker<'a> {
 pub(super) fn interpret(c: &mut Cx<'_>, budget: u64, turn: u64) -> Step {
     let turn = turn.min(budget.saturating_sub(c.wave.executed).saturating_add(1));
     let watched = c.program.watched().filter(|_| c.memory.checks().waits);
+    let traced = c.program.traced();
     for executed in 1..=turn {
         let Some(u) = c.program.uop(c.wave.pc) else {
             c.wave.executed += executed;
             let reason = "the kernel runs past the end of its code".to_owned();
             return c.fault(Trap::new(Problem::Instruction { words: Vec::new(), reason }));
         };
+        let at = c.wave.pc;
         c.wave.pc += 1;
         c.counters.instructions[u.kind as usize] += 1;
         if c.wave.poison != 0 && poison::gate(c, u) != Step::Next {
@@ -339,6 +341,9 @@ pub(super) fn interpret(c: &mut Cx<'_>, budget: u64, turn: u64) -> Step {
         } else {
             (u.run)(c, u)
         };
+        if let Some(traced) = traced {
+            traced.mark(at, c.wave.pc);
+        }
         if step != Step::Next {
             c.wave.executed += executed;
             return step;

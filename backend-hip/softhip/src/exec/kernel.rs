@@ -14,6 +14,7 @@ use crate::isa::Inst;
 use crate::memory::{LaunchMemory, Site};
 use crate::report::{CodePlace, Problem, Report, ThreadPlace};
 use crate::sched::{Dispatch, Execute, Limits, Ran};
+use crate::trace;
 
 /// Bytes of code that firmware skips when it has preloaded the arguments.
 const PRELOADED: u64 = 256;
@@ -44,6 +45,10 @@ impl LoadedKernel {
         let entry = base.wrapping_add(kernel.entry);
         let mut program = Program::new(&text, base.wrapping_add(segment.address), entry, registers);
         program.look_for_missing_waits(&[entry, entry + PRELOADED]);
+        program.trace(|uops| {
+            let code = uops.iter().map(|uop| Inst { pc: uop.inst.pc.wrapping_sub(base), ..uop.inst });
+            trace::of(&object, name, code)
+        });
         Some(Self { object, kernel, program, spares: Spares::default(), base })
     }
 

@@ -1,6 +1,7 @@
 //! The pre-decoded program: dense, with operands resolved and branch targets looked up.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use super::core::file::VectorFile;
 use super::core::uop::Uop;
@@ -11,6 +12,7 @@ use super::unwaited;
 use crate::host;
 use crate::isa::{Inst, Op, is_tested, untested};
 use crate::memory::Lanes;
+use crate::trace::Traced;
 use crate::waits::Unit;
 
 /// How many vector registers a wave of the kernel has.
@@ -36,6 +38,7 @@ pub struct Program {
     has_atomics: bool,
     untested: BTreeSet<String>,
     watched: Option<Box<[Unit]>>,
+    traced: Option<Arc<Traced>>,
 }
 
 impl Program {
@@ -63,6 +66,7 @@ impl Program {
         let executes = |op: &Op| !is_tested(*op) && handlers::handler(*op).is_some();
         let untested = untested(uops.iter().map(|uop| uop.inst.op).filter(executes));
         Self { uops, starts, base, words: text.to_vec(), layout, has_atomics, untested, watched: None }
+        Self { uops, starts, base, words: text.to_vec(), layout, has_atomics, watched: None, traced: None }
     }
 
     /// Whether waves of different workgroups can influence each other by instructions that the kernel can reach.
@@ -86,6 +90,16 @@ impl Program {
     /// The instructions, by index, if waves have to be watched for missing waits.
     pub(super) fn watched(&self) -> Option<&[Unit]> {
         self.watched.as_deref()
+    }
+
+    /// Keeps what waves reach, if `record` makes a record for these instructions.
+    pub(super) fn trace(&mut self, record: impl FnOnce(&[Uop]) -> Option<Arc<Traced>>) {
+        self.traced = record(&self.uops);
+    }
+
+    /// Where to keep what waves reach.
+    pub(super) fn traced(&self) -> Option<&Traced> {
+        self.traced.as_deref()
     }
 
     /// The instruction at an address.

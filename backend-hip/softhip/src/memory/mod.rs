@@ -48,9 +48,9 @@ pub use space::splitmix64;
 pub use wave::{Addresses, Lanes, WAVE, WaveAccess};
 pub use within::Within;
 
-/// High halves of the addresses that FLAT accesses take for LDS and for private memory: no allocation is there.
+/// High half of the addresses that FLAT accesses take for LDS.
 pub(crate) const SHARED_APERTURE: u32 = 0x0001_0000;
-/// See [`SHARED_APERTURE`].
+/// High half of the addresses that FLAT accesses take for private memory.
 pub(crate) const PRIVATE_APERTURE: u32 = 0x0002_0000;
 
 /// Which checks run. Bounds, lifetimes, permissions and alignment are always checked.

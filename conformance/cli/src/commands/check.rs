@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use assay_cli::backends::{self, KNOWN, OpenError, Settings};
+use assay_cli::report::coverage::Coverage;
 use assay_cli::report::{self, DeviceCode, Provenance, Sweep, Tested};
 use assay_cli::sweep;
 use assay_cli::worker::{Recipe, Worker};
@@ -39,6 +40,7 @@ Examples:
   assay check --shard 2/4 --junit out.xml    a quarter of the work, for CI
   assay check --save-capsules failed/        and the failing ops, to run anywhere
   assay check --capsules failed/             a folder of capsules as a regression suite
+  assay check rope --coverage rope.html      what of rope's machine code its cases reach, on the software device
   assay check --guard fence-after            an access past the end of a buffer kills its worker
 
 Ctrl-C ends the sweep early: the cases that have ended are reported, the report says that it is partial, and the exit code is
@@ -92,6 +94,10 @@ pub struct Check {
     /// Writes a page to open in a browser.
     #[arg(long, default_value = "assay-report.html", value_name = "FILE")]
     html: PathBuf,
+    /// Writes which blocks and branch directions of the kernels were reached on the software device: a page, or JSON where the name ends
+    /// in .json. The cases run in this process, on soft unless --backend says which of its schedules or mutants.
+    #[arg(long, value_name = "FILE")]
+    coverage: Vec<PathBuf>,
     /// Prints failures as annotations of GitHub Actions too; a step of GitHub Actions does so anyway.
     #[arg(long)]
     github: bool,
@@ -112,6 +118,7 @@ impl Check {
             writable(path)?;
         }
         self.check_regressions()?;
+        self.prepare_coverage()?;
         let settings = Settings::from_env();
         let mut finished = Sweep {
             provenance: Provenance::here(),
@@ -194,11 +201,46 @@ impl Check {
         Ok(())
     }
 
+    /// Coverage is of the software device alone; it is counted from here on.
+    fn prepare_coverage(&self) -> Result<(), Trouble> {
+        if self.coverage.is_empty() {
+            return Ok(());
+        }
+        if let Some(other) = self.backends().iter().find(|name| !backends::checks_itself(name)) {
+            return Err(Trouble::Input(format!(
+                "--coverage counts on the software device alone, and {other} does not run there: leave out --backend, or name soft"
+            )));
+        }
+        if self.capsules.is_some() {
+            return Err(Trouble::Input(
+                "--coverage and --capsules do not go together: capsules run in other processes".into(),
+            ));
+        }
+        self.coverage.iter().try_for_each(|path| writable(path))?;
+        softhip::trace::start();
+        Ok(())
+    }
+
+    /// Writes what was reached.
+    fn report_coverage(&self) -> Result<(), Trouble> {
+        let coverage = Coverage::here();
+        print(&coverage.text());
+        for path in &self.coverage {
+            let json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+            let text = if json { format!("{:#}\n", coverage.json()) } else { coverage.page() };
+            output_file::write(path, text.as_bytes())
+                .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
+            print(&format!("coverage: {}\n", path.display()));
+        }
+        Ok(())
+    }
+
     /// Those asked for, that of the case asked for, or all that there are.
     fn backends(&self) -> Vec<String> {
         match CaseName::parse(&self.filter) {
             _ if !self.backend.is_empty() => self.backend.clone(),
             Ok((_, backend)) => vec![backend],
+            Err(_) if !self.coverage.is_empty() => vec!["soft".into()],
             Err(_) => KNOWN.iter().map(|k| k.name.to_owned()).collect(),
         }
     }
@@ -272,9 +314,13 @@ impl Check {
         let what = format!("checking {}", backends.join(", "));
         let planned = names.len() + self.cases * backends.len();
         let mut progress = Progress::new(&what, planned);
-        let recipe = self.recipe(None)?;
-        let results = sweep::sweep(&names, self.jobs(), &recipe, || watch.interrupted(), |_| progress.step())
-            .map_err(worker_trouble)?;
+        let (stop, seen) = (|| watch.interrupted(), |_: &CaseResult| progress.step());
+        let results = if self.coverage.is_empty() {
+            sweep::sweep(&names, self.jobs(), &self.recipe(None)?, stop, seen)
+        } else {
+            sweep::sweep_here(&names, self.jobs(), self.guard, stop, seen)
+        };
+        let results = results.map_err(worker_trouble)?;
         let mut parts: HashMap<String, Vec<CaseResult>> = HashMap::new();
         for result in results {
             let backend = result.name.split('/').nth(1).unwrap_or_default().to_owned();
@@ -416,6 +462,9 @@ impl Check {
         }
         if let Some(path) = &self.junit {
             write(path, &report::junit(finished).map_err(Trouble::input)?)?;
+        }
+        if !self.coverage.is_empty() {
+            self.report_coverage()?;
         }
         if self.github || github::is_runner() {
             print(&github::annotations(finished));

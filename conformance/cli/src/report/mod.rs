@@ -1,6 +1,7 @@
 //! What became of a sweep: counted, as a table, as JSON, as `JUnit` XML, as a page.
 
 mod budget;
+pub mod coverage;
 mod device_code;
 pub mod diff;
 mod failure_group;

@@ -10,8 +10,7 @@ use crate::exec::core::uop::Uop;
 use crate::isa::table::memory::MemoryOp;
 use crate::isa::table::rule::Mem;
 use crate::isa::{Op, table};
-use crate::memory::{AccessKind, WAVE};
-use crate::memory::{PRIVATE_APERTURE, SHARED_APERTURE};
+use crate::memory::{AccessKind, PRIVATE_APERTURE, SHARED_APERTURE, WAVE};
 use crate::report::Segment;
 
 /// Offsets into each lane's private segment: register, scalar and immediate, modulo 2^32.

@@ -1,0 +1,256 @@
+//! Coverage of machine code as text, JSON and a page: which blocks and branch directions of kernels were reached on the software device.
+
+use std::fmt::Write;
+use std::ops::Range;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+use softhip::isa::Inst;
+use softhip::trace::{Direction, Traced};
+
+use super::html::{begin, escape};
+use super::thousands;
+
+/// What was reached of some kernels.
+#[derive(Debug)]
+pub struct Coverage {
+    kernels: Vec<Kernel>,
+}
+
+/// What was reached of a kernel.
+#[derive(Debug)]
+struct Kernel {
+    traced: Arc<Traced>,
+    blocks: Count,
+    directions: Count,
+    /// Blocks that no wave came to, by their instructions.
+    unreached: Vec<Range<usize>>,
+    /// Branches of reached blocks that never went one of their ways.
+    one_way: Vec<Direction>,
+}
+
+/// How many of how many.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Count {
+    reached: usize,
+    all: usize,
+}
+
+impl Count {
+    fn of(reached: impl Iterator<Item = bool>) -> Self {
+        reached.fold(Count::default(), |count, reached| Count {
+            reached: count.reached + usize::from(reached),
+            all: count.all + 1,
+        })
+    }
+
+    fn plus(self, other: Self) -> Self {
+        Count { reached: self.reached + other.reached, all: self.all + other.all }
+    }
+
+    fn missing(self) -> usize {
+        self.all - self.reached
+    }
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&format!("{} of {}", thousands(self.reached), thousands(self.all)))
+    }
+}
+
+impl Kernel {
+    fn new(traced: Arc<Traced>) -> Self {
+        let (blocks, directions) = (traced.blocks(), traced.directions());
+        let unreached =
+            blocks.iter().filter(|block| !block.reached).map(|block| block.code.clone()).collect();
+        let one_way =
+            directions.iter().filter(|way| !way.reached && traced.executed(way.branch)).copied().collect();
+        Kernel {
+            blocks: Count::of(blocks.iter().map(|block| block.reached)),
+            directions: Count::of(directions.iter().map(|way| way.reached)),
+            unreached,
+            one_way,
+            traced,
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        self.blocks.missing() + self.directions.missing() == 0
+    }
+
+    /// Bytes from the kernel's first instruction.
+    fn offset(&self, index: usize) -> u64 {
+        let pc = |index: usize| self.traced.code().get(index).map_or(0, |inst| inst.pc);
+        pc(index) - pc(0)
+    }
+
+    /// Where an instruction comes from.
+    fn line(&self, index: usize) -> Option<String> {
+        let inst = self.traced.code().get(index)?;
+        self.traced.object().location(inst.pc).map(|at| format!("{}:{}", at.file, at.line))
+    }
+
+    /// The source lines of some instructions, each once.
+    fn lines(&self, code: Range<usize>) -> String {
+        let mut lines: Vec<String> = code.filter_map(|index| self.line(index)).collect();
+        lines.dedup();
+        lines.sort_unstable();
+        lines.dedup();
+        if lines.is_empty() { "no source line".into() } else { lines.join(", ") }
+    }
+
+    /// What is missing, in sentences.
+    fn missing(&self) -> Vec<String> {
+        let blocks = self.unreached.iter().map(|code| {
+            let (at, count) = (self.offset(code.start), code.len());
+            let plural = if count == 1 { "" } else { "s" };
+            format!("+{at:#x}: {count} instruction{plural} not reached, {}", self.lines(code.clone()))
+        });
+        let ways = self.one_way.iter().map(|way| {
+            let (at, said) =
+                (self.offset(way.branch), if way.taken { "never taken" } else { "always taken" });
+            let branch = self.traced.code().get(way.branch).map(Inst::to_string).unwrap_or_default();
+            format!("+{at:#x}: {branch} is {said}, {}", self.lines(way.branch..way.branch + 1))
+        });
+        blocks.chain(ways).collect()
+    }
+}
+
+impl Coverage {
+    /// What launches of this process have reached since it began to look.
+    pub fn here() -> Self {
+        let mut kernels: Vec<_> = softhip::trace::kernels().into_iter().map(Kernel::new).collect();
+        kernels.retain(|kernel| kernel.blocks.reached > 0);
+        Coverage { kernels }
+    }
+
+    fn blocks(&self) -> Count {
+        self.kernels.iter().fold(Count::default(), |sum, kernel| sum.plus(kernel.blocks))
+    }
+
+    fn directions(&self) -> Count {
+        self.kernels.iter().fold(Count::default(), |sum, kernel| sum.plus(kernel.directions))
+    }
+
+    /// The sums, and every kernel of which something is missing.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "coverage of {} kernels on the software device: {} blocks, {} branch directions\n",
+            self.kernels.len(),
+            self.blocks(),
+            self.directions()
+        );
+        for kernel in self.kernels.iter().filter(|kernel| !kernel.is_whole()) {
+            let (name, blocks, ways) = (kernel.traced.kernel(), kernel.blocks, kernel.directions);
+            let _ = writeln!(text, "  {name}: {blocks} blocks, {ways} directions");
+        }
+        text
+    }
+
+    /// Everything, for programs.
+    pub fn json(&self) -> Value {
+        let count = |count: Count| json!({ "reached": count.reached, "all": count.all });
+        let kernel = |kernel: &Kernel| {
+            let block = |code: &Range<usize>| json!({ "offset": kernel.offset(code.start), "instructions": code.len(), "lines": kernel.lines(code.clone()) });
+            let way = |way: &Direction| json!({ "offset": kernel.offset(way.branch), "missing": if way.taken { "taken" } else { "not taken" }, "line": kernel.line(way.branch) });
+            json!({
+                "kernel": kernel.traced.kernel(),
+                "blocks": count(kernel.blocks),
+                "directions": count(kernel.directions),
+                "unreached": kernel.unreached.iter().map(block).collect::<Vec<_>>(),
+                "one_way": kernel.one_way.iter().map(way).collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "device": "software device: checked emulation, not a run on silicon",
+            "blocks": count(self.blocks()),
+            "directions": count(self.directions()),
+            "kernels": self.kernels.iter().map(kernel).collect::<Vec<_>>(),
+        })
+    }
+
+    /// The page.
+    pub fn page(&self) -> String {
+        let mut page = begin("Assay coverage", include_str!("coverage.css"));
+        let whole = self.blocks().missing() + self.directions().missing() == 0;
+        let verdict =
+            if whole { "every block and both ways of every branch" } else { "not everything was reached" };
+        let _ = write!(
+            page,
+            "<h1>Assay coverage: {verdict}</h1>\n<p>Machine code of gfx942 kernels that waves executed on the software device (checked \
+             emulation, not a run on silicon). A block is a run of instructions without a branch in or out; a conditional branch has two \
+             directions, to its target and to the next instruction.</p>\n<ul class=\"totals\">\n"
+        );
+        for (count, what) in [(self.blocks(), "blocks"), (self.directions(), "branch directions")] {
+            let class = if count.missing() == 0 { "good" } else { "bad" };
+            let _ = writeln!(page, "<li class=\"{class}\"><b>{count}</b>{what} reached</li>");
+        }
+        let partial = self.kernels.iter().filter(|kernel| !kernel.is_whole()).count();
+        let class = if partial == 0 { "good" } else { "bad" };
+        let kernels = self.kernels.len();
+        let _ = writeln!(
+            page,
+            "<li class=\"{class}\"><b>{partial} of {kernels}</b>kernels with something missing</li>\n</ul>"
+        );
+        page.push_str(
+            "<div class=\"wide\"><table class=\"stack\"><thead><tr><th>kernel</th><th>instructions</th><th>blocks</th><th>directions</th></tr></thead>\n<tbody>\n",
+        );
+        for (at, kernel) in self.kernels.iter().enumerate() {
+            let class = |count: Count| if count.missing() == 0 { "good" } else { "bad" };
+            let _ = writeln!(
+                page,
+                "<tr><td data-label=\"kernel\"><a href=\"#k{at}\"><code>{}</code></a></td><td data-label=\"instructions\">{}</td>\
+                 <td data-label=\"blocks\" class=\"{}\">{}</td><td data-label=\"directions\" class=\"{}\">{}</td></tr>",
+                escape(kernel.traced.kernel()),
+                thousands(kernel.traced.code().len()),
+                class(kernel.blocks),
+                kernel.blocks,
+                class(kernel.directions),
+                kernel.directions
+            );
+        }
+        page.push_str("</tbody></table></div>\n<h2>Listings</h2>\n<p><span class=\"hit\">reached</span> <span class=\"miss\">not reached</span> <span class=\"half\">a branch that went one way only</span></p>\n");
+        for (at, kernel) in self.kernels.iter().enumerate() {
+            listing(&mut page, at, kernel);
+        }
+        page.push_str("</body>\n</html>\n");
+        page
+    }
+}
+
+/// The disassembly of a kernel, coloured, with its source lines.
+fn listing(page: &mut String, at: usize, kernel: &Kernel) {
+    let name = escape(kernel.traced.kernel());
+    let _ = writeln!(
+        page,
+        "<details id=\"k{at}\"><summary><code>{name}</code> {} blocks</summary>",
+        kernel.blocks
+    );
+    let missing = kernel.missing();
+    if !missing.is_empty() {
+        let items: String = missing.iter().map(|line| format!("<li>{}</li>", escape(line))).collect();
+        let _ = writeln!(page, "<ul class=\"missing\">{items}</ul>");
+    }
+    page.push_str("<pre>");
+    let mut source = None;
+    for block in kernel.traced.blocks() {
+        let _ = write!(page, "<span class=\"{}\">", if block.reached { "hit" } else { "miss" });
+        for index in block.code {
+            let line = kernel.line(index);
+            if line.is_some() && line != source {
+                let _ = writeln!(page, "{:8}; {}", "", escape(line.as_deref().unwrap_or_default()));
+                source = line;
+            }
+            let inst = kernel.traced.code().get(index).map(Inst::to_string).unwrap_or_default();
+            let text = format!("+{:#06x} {}", kernel.offset(index), escape(&inst));
+            if kernel.one_way.iter().any(|way| way.branch == index) {
+                let _ = writeln!(page, "<span class=\"half\">{text}</span>");
+            } else {
+                let _ = writeln!(page, "{text}");
+            }
+        }
+        page.push_str("</span>");
+    }
+    page.push_str("</pre>\n</details>\n");
+}
