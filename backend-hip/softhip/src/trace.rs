@@ -21,6 +21,11 @@ pub fn start() {
     STARTED.store(true, Ordering::Relaxed);
 }
 
+/// Leaves kernels alone that are loaded from now on.
+pub fn stop() {
+    STARTED.store(false, Ordering::Relaxed);
+}
+
 /// What has been reached so far, by the names of kernels.
 pub fn kernels() -> Vec<Arc<Traced>> {
     KERNELS.lock().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()

@@ -17,6 +17,7 @@ pub mod catalogue;
 pub mod device;
 pub mod faults;
 pub mod harness;
+pub mod machine;
 pub mod matrix;
 pub mod mutant;
 pub mod order;

@@ -1,19 +1,32 @@
 //! `assay zoo`: who tests the tests.
 
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use assay_cli::report::machine;
 use assay_cli::sweep::sweep;
 use assay_cli::worker::Recipe;
 use conformance::guard::Guard;
+use kernels::Stem;
+use zoo::machine::hunt::{self, Bag, Plan};
 use zoo::matrix::Complaint;
 use zoo::{faults, harness, matrix};
 
 use super::progress::Progress;
 use super::{End, Trouble, print};
 
+/// Of a hundred faults made by machine that could be seen, the suite must kill so many.
+const LEAST_PERCENT: usize = 98;
+
 /// Runs mutants, each with one bug that has happened to somebody, and shows which check kills which.
 ///
 /// A surviving mutant, or a check that kills none of its own, makes it exit with 1.
 #[derive(clap::Args)]
-#[command(after_help = "Example: assay zoo rope")]
+#[command(after_help = "\
+Examples:
+  assay zoo rope                                    mutants that are about rope
+  assay zoo --machine --sample 2000                 2,000 single-instruction faults over all kernels
+  assay zoo rms_norm --machine --kernel rms_norm_1024 --sample 500")]
 pub struct Zoo {
     /// Only mutants whose names contain this.
     #[arg(default_value = "")]
@@ -21,6 +34,18 @@ pub struct Zoo {
     /// Only their names and faults.
     #[arg(long)]
     list: bool,
+    /// Faults made by machine instead: single instructions of the program's own code objects changed, run on the software device.
+    #[arg(long, conflicts_with = "list")]
+    machine: bool,
+    /// With --machine: only kernels whose names contain this.
+    #[arg(long, value_name = "NAME", default_value = "", requires = "machine")]
+    kernel: String,
+    /// With --machine: faults over all kernels.
+    #[arg(long, value_name = "N", default_value_t = 2000, requires = "machine")]
+    sample: usize,
+    /// With --machine: chooses the faults.
+    #[arg(long, value_name = "S", default_value_t = 1, requires = "machine")]
+    seed: u64,
     /// Worker processes; as many as there are cores unless given.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     jobs: Option<u16>,
@@ -28,6 +53,9 @@ pub struct Zoo {
 
 impl Zoo {
     pub fn run(self) -> Result<End, Trouble> {
+        if self.machine {
+            return self.run_machine();
+        }
         let mutants: Vec<_> =
             matrix::exhibits().into_iter().filter(|m| m.backend.contains(&self.filter)).collect();
         let harness: Vec<_> =
@@ -82,5 +110,29 @@ impl Zoo {
             print(&format!("{complaint}\n"));
         }
         Ok(if complaints.is_empty() { End::Well } else { End::DoesNotConform })
+    }
+
+    /// Faults made by machine.
+    fn run_machine(self) -> Result<End, Trouble> {
+        let stems: Vec<Stem> =
+            Stem::ALL.iter().copied().filter(|stem| stem.name().contains(&self.filter)).collect();
+        let jobs = self
+            .jobs
+            .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
+        let progress = Mutex::new(Progress::new("faults", self.sample));
+        let plan = Plan { stems, kernel: self.kernel.clone(), sample: self.sample, seed: self.seed };
+        let begin = Instant::now();
+        let bags = hunt::hunt(&plan, jobs, || progress.lock().unwrap_or_else(PoisonError::into_inner).step());
+        progress.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
+        if bags.is_empty() {
+            return Err(Trouble::Input(format!(
+                "no kernel of an op that contains '{}' has a name that contains '{}'",
+                self.filter, self.kernel
+            )));
+        }
+        print(&machine::text(&bags, begin.elapsed()));
+        let sum = |of: fn(&Bag) -> usize| bags.values().map(of).sum::<usize>();
+        let (killed, visible) = (sum(|bag| bag.killed), sum(Bag::visible));
+        Ok(if killed * 100 >= visible * LEAST_PERCENT { End::Well } else { End::DoesNotConform })
     }
 }

@@ -10,6 +10,7 @@ mod fidelity;
 pub mod html;
 mod json;
 mod junit;
+pub mod machine;
 mod provenance;
 pub mod sanitize;
 mod table;

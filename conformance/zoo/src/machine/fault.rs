@@ -1,0 +1,214 @@
+//! Single-instruction faults.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::LazyLock;
+
+use softhip::isa::{self, Format, Inst, Mods, Op};
+use softhip::trace::Traced;
+
+/// What a fault changes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Kind {
+    /// The instruction is not there.
+    Dropped,
+    /// A wait or a barrier is not there.
+    Unordered,
+    /// A write of EXEC is not there.
+    ExecKept,
+    /// Its first two sources change places.
+    Swapped,
+    /// Another operation of the same encoding.
+    Operation,
+    /// Another constant, offset or literal.
+    Immediate,
+    /// Another register of the same size.
+    Register,
+    /// Another modifier: negation, absolute value, clamp, half, lane pattern.
+    Modifier,
+    /// f32 is rounded towards zero in the whole kernel.
+    Rounding,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Kind::Dropped => "dropped",
+            Kind::Unordered => "wait or barrier dropped",
+            Kind::ExecKept => "EXEC not written",
+            Kind::Swapped => "sources swapped",
+            Kind::Operation => "another operation",
+            Kind::Immediate => "another constant",
+            Kind::Register => "another register",
+            Kind::Modifier => "another modifier",
+            Kind::Rounding => "rounds towards zero",
+        })
+    }
+}
+
+/// A fault of one instruction of a kernel.
+#[derive(Clone, Debug)]
+pub struct Fault {
+    /// What it changes.
+    pub kind: Kind,
+    /// The instruction, by its index in the kernel's code.
+    pub index: usize,
+    /// What stands in the object instead.
+    pub words: Vec<u32>,
+    /// The instruction instead; `None` where it is gone.
+    pub now: Option<Inst>,
+}
+
+/// `s_nop 0`.
+const NOP: u32 = 0xbf80_0000;
+
+/// Every fault of the kernel's instructions that is made here.
+pub fn faults(traced: &Traced) -> Vec<Fault> {
+    let mut all = Vec::new();
+    for (index, inst) in traced.code().iter().enumerate() {
+        let Some(words) = traced.object().words(inst.range()) else { continue };
+        let add = |kind, words, now| Fault { kind, index, words, now };
+        if let Some(kind) = dropped(inst) {
+            all.push(add(kind, vec![NOP; words.len()], None));
+        }
+        let turned = (0..32 * words.len()).map(|bit| {
+            let mut words = words.clone();
+            words[bit / 32] ^= 1 << (bit % 32);
+            words
+        });
+        for other in swapped(inst, &words).into_iter().chain(turned) {
+            let Ok(now) = isa::decode(&other, inst.pc) else { continue };
+            if let Some(kind) = changed(inst, &now) {
+                all.push(add(kind, other, Some(now)));
+            }
+        }
+    }
+    all
+}
+
+/// What dropping an instruction is; `None` where it says nothing: hints, padding, the end.
+fn dropped(inst: &Inst) -> Option<Kind> {
+    match inst.op {
+        Op::s_nop | Op::s_endpgm | Op::s_setprio | Op::s_sleep | Op::v_nop | Op::s_branch => None,
+        Op::s_waitcnt | Op::s_barrier => Some(Kind::Unordered),
+        _ if writes_exec(inst) => Some(Kind::ExecKept),
+        _ => Some(Kind::Dropped),
+    }
+}
+
+fn writes_exec(inst: &Inst) -> bool {
+    let exec = softhip::waits::RegisterSet::of(isa::Operand::Scalar(isa::inst::scalar::EXEC), 2);
+    softhip::waits::Facts::of(inst).writes.meets(&exec)
+}
+
+/// The encoding with its first two sources in each other's places, where the encoding has them side by side.
+fn swapped(inst: &Inst, words: &[u32]) -> Option<Vec<u32>> {
+    if inst.src[0] == inst.src[1] || !inst.src[1].is_some() {
+        return None;
+    }
+    let mut words = words.to_vec();
+    let swap = |word: u32, low: u32, high: u32, bits: u32| {
+        let mask = (1 << bits) - 1;
+        let (a, b) = (word >> low & mask, word >> high & mask);
+        word & !(mask << low | mask << high) | b << low | a << high
+    };
+    match inst.format {
+        Format::Sop2 | Format::Sopc => words[0] = swap(words[0], 0, 8, 8),
+        // The second source is a vector register; the first one must be one, too.
+        Format::Vop2 | Format::Vopc if words[0] >> 8 & 1 == 1 => words[0] = swap(words[0], 0, 9, 8),
+        Format::Vop3 | Format::Vop3p if words.len() == 2 => words[1] = swap(words[1], 0, 9, 9),
+        _ => return None,
+    }
+    Some(words)
+}
+
+/// What is different in `now`; `None` where nothing is, or where it is another kind of instruction altogether.
+fn changed(was: &Inst, now: &Inst) -> Option<Kind> {
+    if now.size != was.size || now.format != was.format || hinted(now) == hinted(was) {
+        return None;
+    }
+    // Waits, padding and jumps: dropping them is the fault that is made.
+    if matches!(was.format, Format::Sopp) {
+        return None;
+    }
+    if now.op != was.op {
+        let operands = (now.dst, now.dst2, now.src) == (was.dst, was.dst2, was.src);
+        return (operands && is_executed(now.op)).then_some(Kind::Operation);
+    }
+    let sources = (0..3).filter(|i| now.src[*i] != was.src[*i]).count();
+    let registers = usize::from(now.dst != was.dst) + usize::from(now.dst2 != was.dst2);
+    if sources == 2 && (now.src[0], now.src[1]) == (was.src[1], was.src[0]) {
+        return (!is_commutative(was.op)).then_some(Kind::Swapped);
+    }
+    match (sources + registers, now.mods == was.mods) {
+        (0, _) => Some(if offset(was) == offset(now) { Kind::Modifier } else { Kind::Immediate }),
+        (1, true) => {
+            let of = |inst: &Inst| (inst.dst, inst.dst2, inst.src);
+            constant_or_register(of(was), of(now))
+        }
+        _ => None,
+    }
+}
+
+/// Whether the device executes an operation: one that it does not know is no fault of the kernel.
+fn is_executed(op: Op) -> bool {
+    static EXECUTED: LazyLock<HashSet<Op>> = LazyLock::new(|| {
+        let executed = |(op, support)| (support == softhip::exec::Support::Executed).then_some(op);
+        softhip::exec::coverage().filter_map(executed).collect()
+    });
+    EXECUTED.contains(&op)
+}
+
+/// Whether the first two sources may change places.
+fn is_commutative(op: Op) -> bool {
+    const STEMS: [&str; 12] =
+        ["add", "mul", "and", "or", "xor", "xnor", "min", "max", "fma", "eq", "lg", "mad"];
+    let name = op.mnemonic();
+    let mut parts = name.split('_');
+    parts.any(|part| {
+        STEMS.contains(&part)
+            || part == "ne"
+            || part == "neq"
+            || part == "nlg"
+            || part == "fmac"
+            || part == "cmpk"
+    }) && !name.contains("lshl")
+        && !name.contains("n2")
+}
+
+type Operands = (isa::Operand, isa::Operand, [isa::Operand; 3]);
+
+fn constant_or_register(was: Operands, now: Operands) -> Option<Kind> {
+    use isa::Operand::{Agpr, Float, Int, Literal, Scalar, Vgpr};
+    let all = |(dst, dst2, [a, b, c]): Operands| [dst, dst2, a, b, c];
+    let (was, now) = all(was).into_iter().zip(all(now)).find(|(was, now)| was != now)?;
+    match (was, now) {
+        (Int(_) | Float(_), Int(_) | Float(_)) | (Literal(_), Literal(_)) => Some(Kind::Immediate),
+        (Scalar(_), Scalar(_)) | (Vgpr(_), Vgpr(_)) | (Agpr(_), Agpr(_)) => Some(Kind::Register),
+        _ => None,
+    }
+}
+
+/// The instruction without what is a hint to caches, and at no address.
+fn hinted(inst: &Inst) -> Inst {
+    let mut inst = Inst { pc: 0, ..*inst };
+    match &mut inst.mods {
+        Mods::Flat(mods) => mods.cache = isa::inst::Cache::default(),
+        Mods::Buffer(mods) => mods.cache = isa::inst::Cache::default(),
+        Mods::Smem(mods) => mods.glc = false,
+        _ => {}
+    }
+    inst
+}
+
+/// The constant in the modifiers.
+fn offset(inst: &Inst) -> Option<i64> {
+    match inst.mods {
+        Mods::Imm(imm) => Some(imm.into()),
+        Mods::Flat(mods) => Some(mods.offset.into()),
+        Mods::Ds(mods) => Some(mods.offset().into()),
+        Mods::Smem(mods) => mods.offset.map(i64::from),
+        Mods::Buffer(mods) => Some(mods.offset.into()),
+        _ => None,
+    }
+}

@@ -1,0 +1,331 @@
+//! Hunting faults with the suite's cases.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use backend_hip::objects::{Objects, gfx942};
+use backend_hip::{HipBackend, Options};
+use code_object::CodeObject;
+use conformance::guard;
+use conformance::outcome::Outcome;
+use conformance::suite::{self, Filter, Slice};
+use conformance::target::Target;
+use kernels::{SplitMix64, Stem};
+use softhip::control::Options as Device;
+use softhip::sched::Limits;
+use softhip::trace::{self, Traced};
+
+use super::equivalent::{self, Argument};
+use super::fault::{self, Fault, Kind};
+
+/// Instructions that a wave of a faulty kernel may execute: far more than any of the cases that are taken.
+const BUDGET: u64 = 400_000;
+
+/// Microseconds that a case may take to be taken.
+const QUICK: u64 = 60_000;
+
+/// Cases that a fault meets before it has survived.
+const CASES: usize = 24;
+
+/// Faults that are on the hunt together.
+const HERD: usize = 48;
+
+/// What to hunt.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Ops whose kernels get faults.
+    pub stems: Vec<Stem>,
+    /// Only kernels whose names contain this.
+    pub kernel: String,
+    /// Faults over all kernels.
+    pub sample: usize,
+    /// Chooses them.
+    pub seed: u64,
+}
+
+/// A fault that no case found.
+#[derive(Clone, Debug)]
+pub struct Survivor {
+    /// What it changes.
+    pub kind: Kind,
+    /// Bytes from the kernel's first instruction.
+    pub offset: u64,
+    /// Source line.
+    pub line: Option<String>,
+    /// The instruction.
+    pub was: String,
+    /// What stands there instead.
+    pub now: String,
+    /// Cases that executed it and passed.
+    pub cases: usize,
+}
+
+/// What became of the faults of a kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Bag {
+    /// Killed by a case.
+    pub killed: usize,
+    /// Set apart, by argument.
+    pub equivalent: BTreeMap<Argument, usize>,
+    /// In instructions that no case reaches.
+    pub unreached: usize,
+    /// Those that are left.
+    pub survivors: Vec<Survivor>,
+}
+
+impl Bag {
+    /// Faults that could have been seen.
+    pub fn visible(&self) -> usize {
+        self.killed + self.survivors.len() + self.unreached
+    }
+
+    /// All faults.
+    pub fn all(&self) -> usize {
+        self.visible() + self.equivalent.values().sum::<usize>()
+    }
+}
+
+/// Hunts, on as many threads as asked for; calls `progress` after each fault that is decided.
+pub fn hunt(plan: &Plan, threads: usize, progress: impl Fn() + Sync) -> BTreeMap<String, Bag> {
+    trace::start();
+    let cases = spread(&plan.stems, threads, |stem| (*stem, reaches(*stem, &kernels_of(*stem, plan))));
+    let traced = trace::kernels();
+    // What faulty kernels reach is of no use.
+    trace::stop();
+    let shares = shares(plan);
+    let bags =
+        spread(&cases, threads, |(stem, cases)| of_stem(*stem, cases, &traced, plan, &shares, &progress));
+    bags.into_iter().flatten().collect()
+}
+
+/// Does `work` for each of `items`, on several threads.
+fn spread<T: Sync, R: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let result = work(item);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+                }
+            });
+        }
+    });
+    done.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The kernels of an op that a plan asks for.
+fn kernels_of(stem: Stem, plan: &Plan) -> Vec<String> {
+    let object = gfx942(stem.name()).and_then(|bytes| CodeObject::read(bytes).ok());
+    let names = object.map(|object| object.kernels().iter().map(|kernel| kernel.name.clone()).collect());
+    let names: Vec<String> = names.unwrap_or_default();
+    names.into_iter().filter(|name| name.contains(&plan.kernel)).collect()
+}
+
+/// Faults of each kernel: as many as of every other one.
+fn shares(plan: &Plan) -> BTreeMap<String, usize> {
+    let names: Vec<String> = plan.stems.iter().flat_map(|stem| kernels_of(*stem, plan)).collect();
+    let count = names.len().max(1);
+    let share = |at: usize| plan.sample / count + usize::from(at < plan.sample % count);
+    names.into_iter().enumerate().map(|(at, name)| (name, share(at))).collect()
+}
+
+/// A case, and which instructions of a kernel it executes.
+struct Reach {
+    name: String,
+    micros: u64,
+    /// By kernel and index.
+    executed: BTreeMap<String, Vec<bool>>,
+}
+
+/// Hunts the faults of an op's kernels.
+fn of_stem(
+    stem: Stem,
+    cases: &[Reach],
+    traced: &[Arc<Traced>],
+    plan: &Plan,
+    shares: &BTreeMap<String, usize>,
+    progress: &(impl Fn() + Sync),
+) -> Vec<(String, Bag)> {
+    let kernels = kernels_of(stem, plan);
+    let Some(bytes) = gfx942(stem.name()) else { return Vec::new() };
+    let Ok(own) = CodeObject::read(bytes) else { return Vec::new() };
+    let mut bags = Vec::new();
+    for traced in traced.iter().filter(|traced| kernels.iter().any(|name| name == traced.kernel())) {
+        let count = shares.get(traced.kernel()).copied().unwrap_or(0);
+        let herd = sample(traced, count, plan.seed);
+        let mut bag = Bag::default();
+        let game = Game { stem, bytes, own: &own, traced, cases };
+        for part in herd.chunks(HERD) {
+            game.hunt(part, &mut bag, progress);
+        }
+        bags.push((traced.kernel().to_owned(), bag));
+    }
+    bags
+}
+
+/// The cases of an op, the quickest first, with what each reaches of its kernels.
+fn reaches(stem: Stem, kernels: &[String]) -> Vec<Reach> {
+    let names = suite::names("soft", &Filter::new(&format!("{stem}/soft/")));
+    let Some(target) = target(Objects::own()) else { return Vec::new() };
+    let mut cases = Vec::new();
+    for name in Slice::Quick.of(names) {
+        let of_op = || {
+            trace::kernels().into_iter().filter(|traced| kernels.iter().any(|name| name == traced.kernel()))
+        };
+        of_op().for_each(|traced| traced.clear());
+        let begin = Instant::now();
+        let passed = suite::run(&name, target.as_ref(), suite::JUDGE)
+            .is_ok_and(|result| result.outcome == Outcome::Passed);
+        let micros = conformance::outcome::micros_since(begin);
+        let executed: BTreeMap<_, _> = of_op()
+            .map(|traced| {
+                (
+                    traced.kernel().to_owned(),
+                    (0..traced.code().len()).map(|at| traced.executed(at)).collect::<Vec<_>>(),
+                )
+            })
+            .filter(|(_, executed)| executed.iter().any(|hit| *hit))
+            .collect();
+        if passed && micros <= QUICK && !executed.is_empty() {
+            cases.push(Reach { name, micros, executed });
+        }
+    }
+    cases.sort_by_key(|case| case.micros);
+    cases
+}
+
+/// Some of a kernel's faults, chosen by chance.
+fn sample(traced: &Traced, count: usize, seed: u64) -> Vec<Fault> {
+    let mut all = fault::faults(traced);
+    let name =
+        traced.kernel().bytes().fold(seed, |hash, byte| hash.wrapping_mul(31).wrapping_add(byte.into()));
+    let mut random = SplitMix64::new(name);
+    let mut chosen = Vec::new();
+    while chosen.len() < count && !all.is_empty() {
+        let at = usize::try_from(random.next_u64() % all.len() as u64).unwrap_or(0);
+        chosen.push(all.swap_remove(at));
+    }
+    chosen
+}
+
+/// A backend with other objects before the program's own.
+fn target(objects: Objects) -> Option<Box<dyn Target>> {
+    let device = Device { seed: 1, limits: Limits { threads: 1, budget: BUDGET }, ..Device::default() };
+    let backend = HipBackend::software(device, Options { objects, ..Options::default() }).ok()?;
+    guard::with_canaries(backend).ok()
+}
+
+/// A kernel whose faults are hunted.
+struct Game<'a> {
+    stem: Stem,
+    bytes: &'static [u8],
+    own: &'a CodeObject,
+    traced: &'a Traced,
+    cases: &'a [Reach],
+}
+
+/// A fault that is not decided yet.
+struct Hunted<'f> {
+    fault: &'f Fault,
+    object: Vec<u8>,
+    target: Option<Box<dyn Target>>,
+    met: usize,
+}
+
+impl Game<'_> {
+    fn hunt(&self, faults: &[Fault], bag: &mut Bag, progress: &impl Fn()) {
+        let mut alive: Vec<Hunted<'_>> = Vec::new();
+        for fault in faults {
+            let Some(object) = self.patched(fault) else { continue };
+            alive.push(Hunted { fault, object, target: None, met: 0 });
+        }
+        for case in self.cases {
+            let Some(executed) = case.executed.get(self.traced.kernel()) else { continue };
+            alive.retain_mut(|hunted| {
+                if hunted.met >= CASES || !executed.get(hunted.fault.index).copied().unwrap_or(false) {
+                    return true;
+                }
+                hunted.met += 1;
+                if self.survives(hunted, &case.name) {
+                    return true;
+                }
+                bag.killed += 1;
+                progress();
+                false
+            });
+        }
+        for hunted in alive {
+            self.settle(&hunted, bag);
+            progress();
+        }
+    }
+
+    /// A fault that no case killed.
+    fn settle(&self, hunted: &Hunted<'_>, bag: &mut Bag) {
+        let argument = CodeObject::read(&hunted.object)
+            .ok()
+            .and_then(|object| equivalent::argument(self.traced, hunted.fault, &object));
+        if let Some(argument) = argument {
+            *bag.equivalent.entry(argument).or_default() += 1;
+        } else if hunted.met == 0 {
+            bag.unreached += 1;
+        } else {
+            bag.survivors.push(self.survivor(hunted));
+        }
+    }
+
+    fn survivor(&self, hunted: &Hunted<'_>) -> Survivor {
+        let code = self.traced.code();
+        let inst = &code[hunted.fault.index];
+        Survivor {
+            kind: hunted.fault.kind,
+            offset: inst.pc - code[0].pc,
+            line: self.own.location(inst.pc).map(|at| format!("{}:{}", at.file, at.line)),
+            was: inst.to_string(),
+            now: hunted.fault.now.map_or_else(|| "s_nop".into(), |now| now.to_string()),
+            cases: hunted.met,
+        }
+    }
+
+    fn survives(&self, hunted: &mut Hunted<'_>, case: &str) -> bool {
+        let target = match hunted.target.take() {
+            Some(target) => target,
+            None => {
+                let (stem, object) = (self.stem.name(), Arc::new(hunted.object.clone()));
+                let objects = Objects::new("a fault made by machine", move |asked| {
+                    (asked == stem).then(|| Ok(Cow::Owned(object.to_vec())))
+                });
+                match target(objects) {
+                    Some(target) => target,
+                    None => return false,
+                }
+            }
+        };
+        let run = AssertUnwindSafe(|| suite::run(case, target.as_ref(), suite::JUDGE));
+        let passed =
+            catch_unwind(run).is_ok_and(|ran| ran.is_ok_and(|result| result.outcome == Outcome::Passed));
+        if passed {
+            hunted.target = Some(target);
+        }
+        passed
+    }
+
+    /// The object with a fault.
+    fn patched(&self, fault: &Fault) -> Option<Vec<u8>> {
+        let pc = self.traced.code().get(fault.index)?.pc;
+        let segment = self.own.image().segments().iter().find(|segment| segment.range().contains(&pc))?;
+        let start = self.bytes.windows(segment.bytes.len()).position(|window| window == segment.bytes)?;
+        let at = start + usize::try_from(pc - segment.address).ok()?;
+        let mut object = self.bytes.to_vec();
+        for (nth, word) in fault.words.iter().enumerate() {
+            object.get_mut(at + 4 * nth..at + 4 * nth + 4)?.copy_from_slice(&word.to_le_bytes());
+        }
+        Some(object)
+    }
+}
