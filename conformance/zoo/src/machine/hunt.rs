@@ -29,7 +29,7 @@ const BUDGET: u64 = 400_000;
 const QUICK: u64 = 60_000;
 
 /// Cases that a fault meets before it has survived.
-const CASES: usize = 24;
+const CASES: usize = 400;
 
 /// Faults that are on the hunt together.
 const HERD: usize = 48;
