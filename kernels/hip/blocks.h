@@ -68,9 +68,11 @@ DEVICE u32 look_up(u32 codes, u32 t0, u32 t1, u32 t2, u32 t3) {
     return (low & ~upper) | (high & upper);
 }
 
-// Four floats, or as many of them as lie before the end of the row, which is `left` elements away, and zeros.
-DEVICE f32x4 read_quad(const float *p, i32 left) {
+// Four floats, or as many of them as lie before the end of the row, which is `left` elements away, and zeros. Rows of blocks of LEN
+// elements end with a block: their quads lie before the end or behind it.
+template <u32 LEN> DEVICE f32x4 read_quad(const float *p, i32 left) {
     if (left >= 4) return read<f32x4>(p);
+    if (LEN % 4 == 0) return f32x4(0.0f);
     return f32x4{left > 0 ? p[0] : 0.0f, left > 1 ? p[1] : 0.0f, left > 2 ? p[2] : 0.0f, 0.0f};
 }
 
@@ -90,7 +92,7 @@ struct F32 : Float {
     }
     template <bool WHOLE> MEMBER f32x4 quad(u32 q) const {
         const float *p = (const float *)at + step<32>(q);
-        return read_quad(p, WHOLE ? 4 : left - (i32)step<32>(q));
+        return read_quad<LEN>(p, WHOLE ? 4 : left - (i32)step<32>(q));
     }
 };
 

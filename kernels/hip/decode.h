@@ -4,9 +4,9 @@
 
 constexpr u32 DECODE_THREADS = 256, DECODED = DECODE_THREADS * 8;
 
-// Stores what lies before the end of the row.
-DEVICE void store_quad(float *out, f32x4 value, i32 left) {
-    if (left >= 4) {
+// Stores what lies before the end of the row, which is in front of or behind all of it in rows of blocks.
+template <u32 LEN> DEVICE void store_quad(float *out, f32x4 value, i32 left) {
+    if (LEN % 4 == 0 || left >= 4) {
         write(out, value);
         return;
     }
@@ -23,7 +23,7 @@ template <class F> DEVICE void decode_part(const u8 *row, float *out, u32 part, 
     if (at >= n) return;
     F unit;
     unit.load(Alone{j}, row, t, j, n);
-    store_quad(out + at, unit.template quad<false>(q), (i32)(n - at));
+    store_quad<F::LEN>(out + at, unit.template quad<false>(q), (i32)(n - at));
     const u32 next = t * STRETCH + F::template origin<32>(j) + F::template step<32>(q + 1);
-    if (next < n) store_quad(out + next, unit.template quad<false>(q + 1), (i32)(n - next));
+    if (next < n) store_quad<F::LEN>(out + next, unit.template quad<false>(q + 1), (i32)(n - next));
 }

@@ -82,7 +82,7 @@ DEVICE void mat_vec(const float *x, const u8 *weight, const float *bias, float *
         for (u32 r = 0; r < M; r++)
             for (u32 i = 4 * thread_x(); i < padded; i += 4 * THREADS)
                 *(f32x4 *)(staged[r] + i / 32 * PITCH + i % 32) =
-                    r < m ? read_quad(x + r * x_stride + start + i, (i32)(length - i)) : f32x4(0.0f);
+                    r < m ? read_quad<F::LEN>(x + r * x_stride + start + i, (i32)(length - i)) : f32x4(0.0f);
         barrier();
         if (row0 >= n) continue;
         const float *part = staged[0];
@@ -162,7 +162,7 @@ DEVICE void tile(const float *x, const u8 *weight, const float *bias, float *out
             unit.load(Alone{j}, ws[i], t, j, k);
             for (u32 q = 0; q < 2; q++) {
                 const u32 at = origin + F::template step<32>(2 * g + q);
-                a[i][q] = read_quad(xs[i] + at, F::LEN == 1 ? (i32)(k - at) : 4);
+                a[i][q] = read_quad<F::LEN>(xs[i] + at, F::LEN == 1 ? (i32)(k - at) : 4);
                 b[i][q] = unit.template quad<false>(2 * g + q);
             }
         }

@@ -68,7 +68,14 @@ fn a_broken_op_is_shown_shrunk_kept_and_run_first_next_time() {
     let run = || {
         assay(
             folder.path(),
-            &["check", "rms_norm/ bounded eps-1e-5 rows=5,", "--backend", backend, "--json", "r.json"],
+            &[
+                "check",
+                "rms_norm/ bounded eps-1e-5 outliers padded",
+                "--backend",
+                backend,
+                "--json",
+                "r.json",
+            ],
         )
     };
     let output = run();
@@ -211,4 +218,29 @@ fn an_expected_failure_passes_the_sweep_and_an_unexpected_pass_fails_it() {
     assert_eq!(run("cpu"), Some(1));
     list("mul/cpu");
     assert_eq!(run("cpu"), Some(0));
+}
+
+#[test]
+fn coverage_is_of_the_software_device_and_counts_what_was_reached() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |filter: &str| {
+        let output = assay(folder.path(), &["check", filter, "--coverage", "c.json", "--coverage", "c.html"]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let json: Value =
+            serde_json::from_slice(&std::fs::read(folder.path().join("c.json")).unwrap()).unwrap();
+        let count = |what: &str| json[what]["reached"].as_u64().unwrap();
+        assert_eq!(json["kernels"].as_array().unwrap().len(), 1, "{json}");
+        assert!(count("blocks") <= json["blocks"]["all"].as_u64().unwrap());
+        (count("blocks"), count("directions"))
+    };
+    let one = of(
+        "silu_mul/soft/f32/bounded,topic=values,variant=plain,rows=1,n=31,data=gauss,packing=dense,in_place=false,seed=1",
+    );
+    let all = of("silu_mul/ bounded");
+    assert!(one.0 > 1 && one.0 < all.0 && one.1 < all.1, "{one:?} of one case, {all:?} of all");
+    let page = std::fs::read_to_string(folder.path().join("c.html")).unwrap();
+    assert!(page.contains("silu_mul.hip:") && page.contains("class=\"hit\""), "{page}");
+    let other = assay(folder.path(), &["check", "--backend", "cpu", "--coverage", "c.html"]);
+    assert_eq!(other.status.code(), Some(2));
+    assert!(text(&other.stderr).contains("cpu does not run there"), "{}", text(&other.stderr));
 }

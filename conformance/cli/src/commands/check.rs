@@ -226,10 +226,7 @@ impl Check {
         let coverage = Coverage::here();
         print(&coverage.text());
         for path in &self.coverage {
-            let json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
-            let text = if json { format!("{:#}\n", coverage.json()) } else { coverage.page() };
-            output_file::write(path, text.as_bytes())
-                .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
+            coverage.write(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
             print(&format!("coverage: {}\n", path.display()));
         }
         Ok(())

@@ -1,7 +1,9 @@
 //! Coverage of machine code as text, JSON and a page: which blocks and branch directions of kernels were reached on the software device.
 
 use std::fmt::Write;
+use std::io;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -170,6 +172,13 @@ impl Coverage {
         })
     }
 
+    /// Writes it to a file: JSON where its name ends in `.json`, else the page.
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let json = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("json"));
+        let text = if json { format!("{:#}\n", self.json()) } else { self.page() };
+        output_file::write(path, text.as_bytes())
+    }
+
     /// The page.
     pub fn page(&self) -> String {
         let mut page = begin("Assay coverage", include_str!("coverage.css"));
@@ -229,8 +238,11 @@ fn listing(page: &mut String, at: usize, kernel: &Kernel) {
     );
     let missing = kernel.missing();
     if !missing.is_empty() {
-        let items: String = missing.iter().map(|line| format!("<li>{}</li>", escape(line))).collect();
-        let _ = writeln!(page, "<ul class=\"missing\">{items}</ul>");
+        page.push_str("<ul class=\"missing\">\n");
+        for line in &missing {
+            let _ = writeln!(page, "<li>{}</li>", escape(line));
+        }
+        page.push_str("</ul>\n");
     }
     page.push_str("<pre>");
     let mut source = None;

@@ -212,3 +212,42 @@ fn offset(inst: &Inst) -> Option<i64> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn inst(words: &[u32]) -> Inst {
+        isa::decode(words, 0).unwrap()
+    }
+
+    #[test]
+    fn changes_are_called_what_they_are() {
+        // s_sub_u32 s0, s1, s2
+        let sub = [0x8080_0201u32 | 1 << 23];
+        let kind = |words: &[u32]| changed(&inst(&sub), &inst(words));
+        assert_eq!(inst(&sub).op, Op::s_sub_u32, "{}", inst(&sub));
+        assert_eq!(swapped(&inst(&sub), &sub).and_then(|words| kind(&words)), Some(Kind::Swapped));
+        assert_eq!(kind(&[sub[0] ^ 1 << 16]), Some(Kind::Register));
+        assert_eq!(kind(&[sub[0] ^ 1 << 23]), Some(Kind::Operation));
+        assert_eq!(kind(&sub), None);
+        // s_movk_i32 s0, 5
+        assert_eq!(changed(&inst(&[0xb000_0005]), &inst(&[0xb000_0004])), Some(Kind::Immediate));
+    }
+
+    #[test]
+    fn sources_of_sums_may_change_places_and_those_of_differences_may_not() {
+        for (op, commutes) in [
+            (Op::v_add_f32, true),
+            (Op::v_mul_lo_u32, true),
+            (Op::v_cmp_eq_u32, true),
+            (Op::v_sub_f32, false),
+            (Op::v_lshlrev_b32, false),
+            (Op::v_cmp_lt_f32, false),
+            (Op::s_andn2_b64, false),
+            (Op::v_cndmask_b32, false),
+        ] {
+            assert_eq!(is_commutative(op), commutes, "{op:?}");
+        }
+    }
+}

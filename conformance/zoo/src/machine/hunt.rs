@@ -294,19 +294,7 @@ impl Game<'_> {
     }
 
     fn survives(&self, hunted: &mut Hunted<'_>, case: &str) -> bool {
-        let target = match hunted.target.take() {
-            Some(target) => target,
-            None => {
-                let (stem, object) = (self.stem.name(), Arc::new(hunted.object.clone()));
-                let objects = Objects::new("a fault made by machine", move |asked| {
-                    (asked == stem).then(|| Ok(Cow::Owned(object.to_vec())))
-                });
-                match target(objects) {
-                    Some(target) => target,
-                    None => return false,
-                }
-            }
-        };
+        let Some(target) = hunted.target.take().or_else(|| self.faulty(&hunted.object)) else { return false };
         let run = AssertUnwindSafe(|| suite::run(case, target.as_ref(), suite::JUDGE));
         let passed =
             catch_unwind(run).is_ok_and(|ran| ran.is_ok_and(|result| result.outcome == Outcome::Passed));
@@ -314,6 +302,14 @@ impl Game<'_> {
             hunted.target = Some(target);
         }
         passed
+    }
+
+    /// A backend with a faulty object.
+    fn faulty(&self, object: &[u8]) -> Option<Box<dyn Target>> {
+        let (stem, object) = (self.stem.name(), object.to_vec());
+        target(Objects::new("a fault made by machine", move |asked| {
+            (asked == stem).then(|| Ok(Cow::Owned(object.clone())))
+        }))
     }
 
     /// The object with a fault.
@@ -327,5 +323,21 @@ impl Game<'_> {
             object.get_mut(at + 4 * nth..at + 4 * nth + 4)?.copy_from_slice(&word.to_le_bytes());
         }
         Some(object)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_are_made_in_the_object_met_by_cases_that_reach_them_and_killed() {
+        let plan = Plan { stems: vec![Stem::Add], kernel: String::new(), sample: 60, seed: 3 };
+        let bags = hunt(&plan, 2, || {});
+        let sum = |of: fn(&Bag) -> usize| bags.values().map(of).sum::<usize>();
+        assert_eq!(sum(Bag::all), 60, "{bags:?}");
+        assert!(sum(|bag| bag.killed) >= 40, "{bags:?}");
+        let nothing = Plan { kernel: "no such kernel".into(), ..plan };
+        assert!(hunt(&nothing, 1, || {}).is_empty());
     }
 }

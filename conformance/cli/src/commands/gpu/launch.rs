@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use assay_cli::report::coverage::Coverage;
 use serde_json::{Value as Json, json};
 use softhip::control::{Options, SoftDevice};
 use softhip::memory::{Checks, FaultKind};
@@ -65,6 +66,9 @@ pub struct Launch {
     /// Writes launch, counts and reports to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Writes which blocks and branch directions were reached: a page, or JSON where the name ends in .json.
+    #[arg(long, value_name = "FILE")]
+    coverage: Vec<PathBuf>,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -92,6 +96,9 @@ impl Launch {
         let objects = self.source.load()?;
         let found = objects.iter().find_map(|loaded| Some((loaded, loaded.object.kernel(&self.kernel)?)));
         let (loaded, kernel) = found.ok_or_else(|| no_kernel(&self.source.path, &objects, &self.kernel))?;
+        if !self.coverage.is_empty() {
+            softhip::trace::start();
+        }
         let device = SoftDevice::new(self.options());
         let placed = self.place(&device, kernel)?;
         let given = Given::Each(placed.iter().map(|argument| Some(argument.bytes.clone())).collect());
@@ -143,6 +150,13 @@ impl Launch {
                 "notes": notes,
             });
             write(path, format!("{all:#}\n").as_bytes())?;
+        }
+        if !self.coverage.is_empty() {
+            let coverage = Coverage::here();
+            print(&coverage.text());
+            for path in &self.coverage {
+                coverage.write(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
+            }
         }
         Ok(if reports.is_empty() { End::Well } else { End::DoesNotConform })
     }
