@@ -70,7 +70,7 @@ fn a_broken_op_is_shown_shrunk_kept_and_run_first_next_time() {
             folder.path(),
             &[
                 "check",
-                "rms_norm/ bounded eps-1e-5 outliers padded",
+                "rms_norm/ bounded eps-1e-5",
                 "--backend",
                 backend,
                 "--json",

@@ -95,7 +95,7 @@ fn interrupt(child: &Child) {
 fn an_interrupted_sweep_reports_what_it_has() {
     let folder = tempfile::tempdir().unwrap();
     let child =
-        assay(&["check", "attention/ bounded", "--backend", "cpu,ref", "--json", "r.json", "--jobs", "2"])
+        assay(&["check", "matmul/ bounded", "--backend", "cpu,ref", "--json", "r.json", "--jobs", "2"])
             .current_dir(folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -173,7 +173,7 @@ fn commands_say_what_to_do_next() {
     let (model, folder) = (model(), tempfile::tempdir().unwrap());
     let (_, text, _) = ran(&["check", "add/ exact n=31, rows=5", "--backend", "cpu"]);
     assert!(text.contains("\nnext: open assay-report.html"), "{text}");
-    let filter = "rms_norm/ bounded eps-1e-5 outliers padded";
+    let filter = "rms_norm/ bounded eps-1e-5";
     let (code, text, _) = ran(&["check", filter, "--backend", "mutant:rms-norm-eps-missing"]);
     assert_eq!(code, Some(1));
     assert!(text.contains("--save-capsules failed/"), "{text}");
@@ -199,7 +199,7 @@ fn commands_say_what_to_do_next() {
 #[test]
 fn failures_are_annotations_on_github() {
     let arguments =
-        ["check", "rms_norm/ bounded eps-1e-5 outliers padded", "--backend", "mutant:rms-norm-eps-missing"];
+        ["check", "rms_norm/ bounded eps-1e-5", "--backend", "mutant:rms-norm-eps-missing"];
     let annotated =
         |text: &str| text.lines().filter(|line| line.starts_with("::error title=rms_norm/")).count();
     let (_, plain, _) = ran(&arguments);
