@@ -68,14 +68,7 @@ fn a_broken_op_is_shown_shrunk_kept_and_run_first_next_time() {
     let run = || {
         assay(
             folder.path(),
-            &[
-                "check",
-                "rms_norm/ bounded eps-1e-5",
-                "--backend",
-                backend,
-                "--json",
-                "r.json",
-            ],
+            &["check", "rms_norm/ bounded eps-1e-5", "--backend", backend, "--json", "r.json"],
         )
     };
     let output = run();

@@ -198,8 +198,7 @@ fn commands_say_what_to_do_next() {
 
 #[test]
 fn failures_are_annotations_on_github() {
-    let arguments =
-        ["check", "rms_norm/ bounded eps-1e-5", "--backend", "mutant:rms-norm-eps-missing"];
+    let arguments = ["check", "rms_norm/ bounded eps-1e-5", "--backend", "mutant:rms-norm-eps-missing"];
     let annotated =
         |text: &str| text.lines().filter(|line| line.starts_with("::error title=rms_norm/")).count();
     let (_, plain, _) = ran(&arguments);

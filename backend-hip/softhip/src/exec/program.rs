@@ -65,8 +65,8 @@ impl Program {
         // What is decoded only cannot have run.
         let executes = |op: &Op| !is_tested(*op) && handlers::handler(*op).is_some();
         let untested = untested(uops.iter().map(|uop| uop.inst.op).filter(executes));
-        Self { uops, starts, base, words: text.to_vec(), layout, has_atomics, untested, watched: None }
-        Self { uops, starts, base, words: text.to_vec(), layout, has_atomics, watched: None, traced: None }
+        let (watched, traced) = (None, None);
+        Self { uops, starts, base, words: text.to_vec(), layout, has_atomics, untested, watched, traced }
     }
 
     /// Whether waves of different workgroups can influence each other by instructions that the kernel can reach.
