@@ -4,7 +4,7 @@
 //! plain integer: a newer runtime may return a number that no enum of ours has.
 #![expect(unsafe_code, reason = "functions of a C library are called by address")]
 
-use std::ffi::{c_char, c_void};
+use std::ffi::{c_char, c_uint, c_void};
 use std::sync::{Mutex, PoisonError};
 
 use hip_api::{Code, HipApi};
@@ -52,6 +52,26 @@ unsafe extern "C" fn no_host_function(
     Code::NOT_SUPPORTED.0
 }
 
+/// `hipModuleLaunchCooperativeKernel` does not exist in HIP 5.2 either, and this backend does not call it.
+///
+/// # Safety
+///
+/// None is needed.
+unsafe extern "C" fn no_cooperative_launch(
+    _: *mut c_void,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: *mut c_void,
+    _: *mut *mut c_void,
+) -> i32 {
+    Code::NOT_SUPPORTED.0
+}
+
 /// Fills the table from the library's functions.
 macro_rules! table {
     ($library:ident, $($field:ident: $function:ident),* $(,)?) => {
@@ -61,6 +81,7 @@ macro_rules! table {
                 $field: *unsafe { $library.get(concat!(stringify!($function), "\0").as_bytes()) }?,
             )*
             launch_host_func: no_host_function,
+            module_launch_cooperative_kernel: no_cooperative_launch,
             set_call_site: ignore_call_site,
         }
     };
@@ -105,6 +126,8 @@ fn functions(library: &Library) -> Result<HipApi, libloading::Error> {
         memcpy_dtod_async: hipMemcpyDtoDAsync,
         memset: hipMemset,
         memset_async: hipMemsetAsync,
+        memset_d16: hipMemsetD16,
+        memset_d16_async: hipMemsetD16Async,
         memset_d32: hipMemsetD32,
         memset_d32_async: hipMemsetD32Async,
         stream_create: hipStreamCreate,
