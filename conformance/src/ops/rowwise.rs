@@ -170,7 +170,7 @@ impl<O: RowWise> Family for Rows<O> {
         // Rows of real models: hidden sizes, and a vocabulary.
         specs.extend([4096, 16_384, 49_152].map(|n| Spec { rows: 1, n, ..plain.clone() }));
         // More rows than fit in 16 bits.
-        specs.push(Spec { rows: 65_537, n: 2, ..plain.clone() });
+        specs.push(Spec { rows: 65_540, n: 5, ..plain.clone() });
         for (at, spec) in specs.iter_mut().enumerate() {
             spec.seed = 1 + at as u64;
         }
