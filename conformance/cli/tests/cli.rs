@@ -38,6 +38,9 @@ fn bad_usage_is_named_and_ends_with_code_2() {
     refused(&["story", "ropes"], "ropes");
     refused(&["list", "no-such-op"], "no-such-op");
     refused(&["zoo", "no-such-mutant"], "no-such-mutant");
+    refused(&["zoo", "--machine", "--kernel", "no-such-kernel"], "no-such-kernel");
+    refused(&["zoo", "--machine", "--sample", "0"], "--sample");
+    refused(&["check", "--coverage", "c.html", "--cases", "3"], "--cases");
 }
 
 #[test]
@@ -236,6 +239,8 @@ fn coverage_is_of_the_software_device_and_counts_what_was_reached() {
     assert!(one.0 > 1 && one.0 < all.0 && one.1 < all.1, "{one:?} of one case, {all:?} of all");
     let page = std::fs::read_to_string(folder.path().join("c.html")).unwrap();
     assert!(page.contains("silu_mul.hip:") && page.contains("class=\"hit\""), "{page}");
+    let half = assay(folder.path(), &["check", "gelu_mul/ tanh bounded", "--coverage", "c.json"]);
+    assert!(text(&half.stdout).contains("not launched: gelu_mul_erf\n"), "{}", text(&half.stdout));
     let other = assay(folder.path(), &["check", "--backend", "cpu", "--coverage", "c.html"]);
     assert_eq!(other.status.code(), Some(2));
     assert!(text(&other.stderr).contains("cpu does not run there"), "{}", text(&other.stderr));

@@ -216,14 +216,20 @@ impl Check {
                 "--coverage and --capsules do not go together: capsules run in other processes".into(),
             ));
         }
+        if self.cases > 0 {
+            return Err(Trouble::Input(
+                "--coverage and --cases do not go together: random cases run in other processes".into(),
+            ));
+        }
         self.coverage.iter().try_for_each(|path| writable(path))?;
         softhip::trace::start();
         Ok(())
     }
 
     /// Writes what was reached.
-    fn report_coverage(&self) -> Result<(), Trouble> {
-        let coverage = Coverage::here();
+    fn report_coverage(&self, finished: &Sweep) -> Result<(), Trouble> {
+        let kernels = finished.device_code.iter().flat_map(|code| code.object.kernels.iter().cloned());
+        let coverage = Coverage::here(kernels);
         print(&coverage.text());
         for path in &self.coverage {
             coverage.write(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
@@ -461,7 +467,7 @@ impl Check {
             write(path, &report::junit(finished).map_err(Trouble::input)?)?;
         }
         if !self.coverage.is_empty() {
-            self.report_coverage()?;
+            self.report_coverage(finished)?;
         }
         if self.github || github::is_runner() {
             print(&github::annotations(finished));

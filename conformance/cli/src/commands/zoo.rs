@@ -41,8 +41,8 @@ pub struct Zoo {
     #[arg(long, value_name = "NAME", default_value = "", requires = "machine")]
     kernel: String,
     /// With --machine: faults over all kernels.
-    #[arg(long, value_name = "N", default_value_t = 2000, requires = "machine")]
-    sample: usize,
+    #[arg(long, value_name = "N", default_value_t = 2000, requires = "machine", value_parser = clap::value_parser!(u32).range(1..))]
+    sample: u32,
     /// With --machine: chooses the faults.
     #[arg(long, value_name = "S", default_value_t = 1, requires = "machine")]
     seed: u64,
@@ -119,8 +119,9 @@ impl Zoo {
         let jobs = self
             .jobs
             .map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
-        let progress = Mutex::new(Progress::new("faults", self.sample));
-        let plan = Plan { stems, kernel: self.kernel.clone(), sample: self.sample, seed: self.seed };
+        let sample = self.sample as usize;
+        let progress = Mutex::new(Progress::new("faults", sample));
+        let plan = Plan { stems, kernel: self.kernel.clone(), sample, seed: self.seed };
         let begin = Instant::now();
         let bags = hunt::hunt(&plan, jobs, || progress.lock().unwrap_or_else(PoisonError::into_inner).step());
         progress.into_inner().unwrap_or_else(PoisonError::into_inner).finish();

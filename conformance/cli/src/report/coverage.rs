@@ -1,5 +1,6 @@
 //! Coverage of machine code as text, JSON and a page: which blocks and branch directions of kernels were reached on the software device.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::io;
 use std::ops::Range;
@@ -17,6 +18,8 @@ use super::thousands;
 #[derive(Debug)]
 pub struct Coverage {
     kernels: Vec<Kernel>,
+    /// Kernels of the objects that nothing launched.
+    idle: Vec<String>,
 }
 
 /// What was reached of a kernel.
@@ -120,11 +123,13 @@ impl Kernel {
 }
 
 impl Coverage {
-    /// What launches of this process have reached since it began to look.
-    pub fn here() -> Self {
+    /// What launches of this process have reached since it began to look, of kernels among which are those called `expected`.
+    pub fn here(expected: impl IntoIterator<Item = String>) -> Self {
         let mut kernels: Vec<_> = softhip::trace::kernels().into_iter().map(Kernel::new).collect();
         kernels.retain(|kernel| kernel.blocks.reached > 0);
-        Coverage { kernels }
+        let launched = |name: &String| kernels.iter().any(|kernel| kernel.traced.kernel() == name.as_str());
+        let idle = expected.into_iter().filter(|name| !launched(name)).collect::<BTreeSet<_>>();
+        Coverage { idle: idle.into_iter().collect(), kernels }
     }
 
     fn blocks(&self) -> Count {
@@ -147,6 +152,9 @@ impl Coverage {
             let (name, blocks, ways) = (kernel.traced.kernel(), kernel.blocks, kernel.directions);
             let _ = writeln!(text, "  {name}: {blocks} blocks, {ways} directions");
         }
+        if !self.idle.is_empty() {
+            let _ = writeln!(text, "not launched: {}", self.idle.join(", "));
+        }
         text
     }
 
@@ -168,6 +176,7 @@ impl Coverage {
             "device": "software device: checked emulation, not a run on silicon",
             "blocks": count(self.blocks()),
             "directions": count(self.directions()),
+            "not_launched": self.idle,
             "kernels": self.kernels.iter().map(kernel).collect::<Vec<_>>(),
         })
     }
@@ -182,7 +191,7 @@ impl Coverage {
     /// The page.
     pub fn page(&self) -> String {
         let mut page = begin("Assay coverage", include_str!("coverage.css"));
-        let whole = self.blocks().missing() + self.directions().missing() == 0;
+        let whole = self.blocks().missing() + self.directions().missing() + self.idle.len() == 0;
         let verdict =
             if whole { "every block and both ways of every branch" } else { "not everything was reached" };
         let _ = write!(
@@ -202,6 +211,13 @@ impl Coverage {
             page,
             "<li class=\"{class}\"><b>{partial} of {kernels}</b>kernels with something missing</li>\n</ul>"
         );
+        if !self.idle.is_empty() {
+            let _ = writeln!(
+                page,
+                "<p class=\"partial\"><b>Not launched:</b> <code>{}</code></p>",
+                escape(&self.idle.join(", "))
+            );
+        }
         page.push_str(
             "<div class=\"wide\"><table class=\"stack\"><thead><tr><th>kernel</th><th>instructions</th><th>blocks</th><th>directions</th></tr></thead>\n<tbody>\n",
         );

@@ -92,7 +92,9 @@ impl Bag {
 /// Hunts, on as many threads as asked for; calls `progress` after each fault that is decided.
 pub fn hunt(plan: &Plan, threads: usize, progress: impl Fn() + Sync) -> BTreeMap<String, Bag> {
     trace::start();
-    let cases = spread(&plan.stems, threads, |stem| (*stem, reaches(*stem, &kernels_of(*stem, plan))));
+    let stems: Vec<Stem> =
+        plan.stems.iter().copied().filter(|stem| !kernels_of(*stem, plan).is_empty()).collect();
+    let cases = spread(&stems, threads, |stem| (*stem, reaches(*stem, &kernels_of(*stem, plan))));
     let traced = trace::kernels();
     // What faulty kernels reach is of no use.
     trace::stop();
@@ -155,7 +157,15 @@ fn of_stem(
     let kernels = kernels_of(stem, plan);
     let Some(bytes) = gfx942(stem.name()) else { return Vec::new() };
     let Ok(own) = CodeObject::read(bytes) else { return Vec::new() };
-    let mut bags = Vec::new();
+    // A kernel that no case launches has all its faults where no case goes.
+    let launched = |name: &String| traced.iter().any(|traced| traced.kernel() == name.as_str());
+    let mut bags: Vec<(String, Bag)> = kernels
+        .iter()
+        .filter(|name| !launched(name))
+        .map(|name| {
+            (name.clone(), Bag { unreached: shares.get(name).copied().unwrap_or(0), ..Bag::default() })
+        })
+        .collect();
     for traced in traced.iter().filter(|traced| kernels.iter().any(|name| name == traced.kernel())) {
         let count = shares.get(traced.kernel()).copied().unwrap_or(0);
         let herd = sample(traced, count, plan.seed);

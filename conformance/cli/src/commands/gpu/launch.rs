@@ -152,7 +152,7 @@ impl Launch {
             write(path, format!("{all:#}\n").as_bytes())?;
         }
         if !self.coverage.is_empty() {
-            let coverage = Coverage::here();
+            let coverage = Coverage::here([self.kernel.clone()]);
             print(&coverage.text());
             for path in &self.coverage {
                 coverage.write(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
