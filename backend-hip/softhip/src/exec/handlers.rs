@@ -58,6 +58,7 @@ pub(super) fn bare(inst: Inst) -> Uop {
         writes: 0,
         inst,
         missing: None,
+        padding: [0; 64],
     }
 }
 

@@ -6,8 +6,9 @@
 use half::f16;
 
 use super::core::cx::{Cx, Step};
-use super::core::lanes::{merge, transform};
+use super::core::lanes::{map_unmodified, merge, transform};
 use super::core::uop::Uop;
+use super::core::vectorised::lanewise;
 use super::dpp;
 use super::float::{Float, flush};
 use super::resolve::Layout;
@@ -35,7 +36,7 @@ pub(super) fn redirect(layout: &Layout, u: &mut Uop) {
         any = true;
     }
     if any || matches!(u.inst.mods, Mods::Dpp(..)) {
-        u.run = if converts_part(u) { part_to_f32 } else { modified };
+        u.run = if converts_part(u) { lanewise!(part_to_f32) } else { modified };
     }
 }
 
@@ -160,22 +161,19 @@ fn converts_part(u: &Uop) -> bool {
 }
 
 /// [`modified`] for what [`converts_part`], in one step. No rounding mode matters.
+#[inline(always)]
 fn part_to_f32(c: &mut Cx<'_>, u: &Uop) -> Step {
     let Mods::Sdwa(_, sdwa) = u.inst.mods else { unreachable!("the instruction has been looked at") };
-    let ((shift, width), exec) = (part(sdwa.src_sel[0]), c.wave.exec());
+    let (shift, width) = part(sdwa.src_sel[0]);
     let spare = 32 - width;
-    let file = &mut c.wave.v;
     // A part that is extended as a signed number is one; others are below 2^16 in either type.
     if sdwa.sext[0] && u.inst.op == Op::v_cvt_f32_i32 {
-        merge(file, u.raw_src[0], u.dst, exec, |x: u32, _: f32| {
-            (((x >> shift) << spare) as i32 >> spare) as f32
-        });
+        map_unmodified(c, u, |x: u32| (((x >> shift) << spare) as i32 >> spare) as f32)
     } else if sdwa.sext[0] {
-        return modified(c, u);
+        modified(c, u)
     } else {
-        merge(file, u.raw_src[0], u.dst, exec, |x: u32, _: f32| ((x >> shift) << spare >> spare) as f32);
+        map_unmodified(c, u, |x: u32| ((x >> shift) << spare >> spare) as f32)
     }
-    Step::Next
 }
 
 /// As [`modified`], with denormals flushed as the mode asks.

@@ -156,19 +156,32 @@ impl<S: Operands, D: Word, F: Fn(S, usize) -> D> Job for Assign<'_, S, D, F> {
 fn assign<S: Operands, D: Word>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(S, usize) -> D) -> Step {
     let exec = c.wave.exec();
     if exec != 0 {
-        widest(Assign { file: &mut c.wave.v, slots: u.src, to: u.dst, exec, f, ty: PhantomData });
+        Assign { file: &mut c.wave.v, slots: u.src, to: u.dst, exec, f, ty: PhantomData }.run();
     }
     Step::Next
 }
 
 /// `dst = f(src0)`.
-#[inline]
+#[inline(always)]
 pub(in crate::exec) fn map1<A: Word, D: Word>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(A) -> D) -> Step {
     assign(c, u, |(a,), _| f(a))
 }
 
+/// As [`map1`], of the source before its modifiers.
+#[inline(always)]
+pub(in crate::exec) fn map_unmodified<A: Word, D: Word>(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    f: impl Fn(A) -> D,
+) -> Step {
+    let exec = c.wave.exec();
+    let f = |(a,): (A,), _| f(a);
+    Assign { file: &mut c.wave.v, slots: u.raw_src, to: u.dst, exec, f, ty: PhantomData }.run();
+    Step::Next
+}
+
 /// `dst = f(src0, src1)`.
-#[inline]
+#[inline(always)]
 pub(in crate::exec) fn map2<A: Word, B: Word, D: Word>(
     c: &mut Cx<'_>,
     u: &Uop,
@@ -178,7 +191,7 @@ pub(in crate::exec) fn map2<A: Word, B: Word, D: Word>(
 }
 
 /// `dst = f(src0, src1, src2)`. Operations that accumulate have their destination as `src2`.
-#[inline]
+#[inline(always)]
 pub(in crate::exec) fn map3<A: Word, B: Word, C: Word, D: Word>(
     c: &mut Cx<'_>,
     u: &Uop,
@@ -188,7 +201,7 @@ pub(in crate::exec) fn map3<A: Word, B: Word, C: Word, D: Word>(
 }
 
 /// `dst = f(src0, src1, lane)`.
-#[inline]
+#[inline(always)]
 pub(in crate::exec) fn map2_lane<A: Word, B: Word, D: Word>(
     c: &mut Cx<'_>,
     u: &Uop,
@@ -265,13 +278,13 @@ fn settle<S: Operands, D: MaybeNan>(
     let exec = c.wave.exec();
     if exec != 0 {
         let file = &mut c.wave.v;
-        widest(Settle { file, slots: u.src, to: u.dst, exec, plain, settled, ty: PhantomData });
+        Settle { file, slots: u.src, to: u.dst, exec, plain, settled, ty: PhantomData }.run();
     }
     Step::Next
 }
 
 /// `dst = settled(src0, src1)`, which is `plain(src0, src1)` unless that is a NaN.
-#[inline]
+#[inline(always)]
 pub(in crate::exec) fn settle2<A: Word, B: Word, D: MaybeNan>(
     c: &mut Cx<'_>,
     u: &Uop,
@@ -282,7 +295,7 @@ pub(in crate::exec) fn settle2<A: Word, B: Word, D: MaybeNan>(
 }
 
 /// As [`settle2`], of three sources.
-#[inline]
+#[inline(always)]
 pub(in crate::exec) fn settle3<A: Word, B: Word, C: Word, D: MaybeNan>(
     c: &mut Cx<'_>,
     u: &Uop,
@@ -308,12 +321,12 @@ impl Job for Select<'_> {
 }
 
 /// `dst = src1` where the lane's bit of `mask` is set, `src0` elsewhere.
-#[inline]
+#[inline(always)]
 pub(in crate::exec) fn select(c: &mut Cx<'_>, u: &Uop, mask: u64) -> Step {
     let exec = c.wave.exec();
     let (clear, set) = (&c.wave.v[usize::from(u.src[0])], &c.wave.v[usize::from(u.src[1])]);
-    let out = widest(Select { mask, set, clear });
-    commit(&mut c.wave.v[usize::from(u.dst)], &out, exec);
+    let out = Select { mask, set, clear }.run();
+    put(&mut c.wave.v[usize::from(u.dst)], &out, exec);
     Step::Next
 }
 
@@ -340,11 +353,11 @@ impl<F: Fn(usize) -> bool> Job for Test<F> {
 }
 
 /// The lanes for which `f(src0, src1)` holds, whether active or not.
-#[inline]
+#[inline(always)]
 pub(in crate::exec) fn test2<A: Word, B: Word>(c: &Cx<'_>, u: &Uop, f: impl Fn(A, B) -> bool) -> u64 {
     let a = Source::<A>::new(&c.wave.v, u.src[0]);
     let b = Source::<B>::new(&c.wave.v, u.src[1]);
-    widest(Test(|lane| f(a.get(lane), b.get(lane))))
+    Test(|lane| f(a.get(lane), b.get(lane))).run()
 }
 
 struct MapTest<D, F> {
@@ -369,7 +382,7 @@ impl<D: Word, F: Fn(usize, bool) -> (D, bool)> Job for MapTest<D, F> {
 }
 
 /// `(dst, flag) = f(src0, src1, src2, bit)`, where `bit` is the lane's of `mask`; answers the flags of active lanes.
-#[inline]
+#[inline(always)]
 pub(in crate::exec) fn map_flags<A: Word, B: Word, C: Word, D: Word>(
     c: &mut Cx<'_>,
     u: &Uop,
@@ -381,11 +394,11 @@ pub(in crate::exec) fn map_flags<A: Word, B: Word, C: Word, D: Word>(
     let s1 = Source::<B>::new(&c.wave.v, u.src[1]);
     let s2 = Source::<C>::new(&c.wave.v, u.src[2]);
     let f = |lane, bit| f(s0.get(lane), s1.get(lane), s2.get(lane), bit);
-    let ([low, high], flags) = widest(MapTest { f, mask, ty: PhantomData });
+    let ([low, high], flags) = MapTest { f, mask, ty: PhantomData }.run();
     let at = usize::from(u.dst);
-    commit(&mut c.wave.v[at], &low, exec);
+    put(&mut c.wave.v[at], &low, exec);
     if D::REGISTERS == 2 {
-        commit(&mut c.wave.v[at + 1], &high, exec);
+        put(&mut c.wave.v[at + 1], &high, exec);
     }
     flags & exec
 }

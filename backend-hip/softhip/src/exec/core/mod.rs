@@ -7,5 +7,6 @@ pub(in crate::exec) mod lanes;
 pub(in crate::exec) mod mode;
 pub(in crate::exec) mod trap;
 pub(in crate::exec) mod uop;
+pub(in crate::exec) mod vectorised;
 pub(in crate::exec) mod wave;
 pub(in crate::exec) mod word;

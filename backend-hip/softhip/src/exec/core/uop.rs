@@ -113,4 +113,12 @@ pub(in crate::exec) struct Uop {
     pub writes: u128,
     /// A register that the instruction names and the kernel does not have.
     pub missing: Option<Missing>,
+    /// Makes the number of cache lines odd, see below.
+    pub padding: [u8; LINE],
 }
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
+// An odd number of cache lines, so that the first lines of neighbouring instructions, which is all that most of them need,
+// are spread over all sets of the cache.
+const _: () = assert!(size_of::<Uop>() / LINE % 2 == 1);

@@ -3,10 +3,12 @@
 use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::map_flags;
 use crate::exec::core::uop::Uop;
+use crate::exec::core::vectorised::lanewise;
 use crate::exec::salu::{add_carry, sub_borrow};
 use crate::isa::Op;
 
 /// Carry out to the scalar destination; carry in from the scalar source `src[2]` when `f` uses it.
+#[inline(always)]
 fn carried(c: &mut Cx<'_>, u: &Uop, f: impl Fn(u32, u32, bool) -> (u32, bool)) -> Step {
     let carry = c.read64(u.scalar[2]);
     let clamp = u.clamp;
@@ -19,6 +21,7 @@ fn carried(c: &mut Cx<'_>, u: &Uop, f: impl Fn(u32, u32, bool) -> (u32, bool)) -
 }
 
 /// Differences saturate at 0.
+#[inline(always)]
 fn borrowed(c: &mut Cx<'_>, u: &Uop, f: impl Fn(u32, u32, bool) -> (u32, bool)) -> Step {
     let borrow = c.read64(u.scalar[2]);
     let clamp = u.clamp;
@@ -32,20 +35,20 @@ fn borrowed(c: &mut Cx<'_>, u: &Uop, f: impl Fn(u32, u32, bool) -> (u32, bool)) 
 
 pub(super) fn handler(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
-        Op::v_add_co_u32 => |c, u| carried(c, u, |a, b, _| a.overflowing_add(b)),
-        Op::v_sub_co_u32 => |c, u| borrowed(c, u, |a, b, _| a.overflowing_sub(b)),
-        Op::v_subrev_co_u32 => |c, u| borrowed(c, u, |a, b, _| b.overflowing_sub(a)),
-        Op::v_addc_co_u32 => |c, u| carried(c, u, add_carry),
-        Op::v_subb_co_u32 => |c, u| borrowed(c, u, sub_borrow),
-        Op::v_subbrev_co_u32 => |c, u| borrowed(c, u, |a, b, bit| sub_borrow(b, a, bit)),
-        Op::v_mad_u64_u32 => |c, u| {
+        Op::v_add_co_u32 => lanewise!(|c, u| carried(c, u, |a, b, _| a.overflowing_add(b))),
+        Op::v_sub_co_u32 => lanewise!(|c, u| borrowed(c, u, |a, b, _| a.overflowing_sub(b))),
+        Op::v_subrev_co_u32 => lanewise!(|c, u| borrowed(c, u, |a, b, _| b.overflowing_sub(a))),
+        Op::v_addc_co_u32 => lanewise!(|c, u| carried(c, u, add_carry)),
+        Op::v_subb_co_u32 => lanewise!(|c, u| borrowed(c, u, sub_borrow)),
+        Op::v_subbrev_co_u32 => lanewise!(|c, u| borrowed(c, u, |a, b, bit| sub_borrow(b, a, bit))),
+        Op::v_mad_u64_u32 => lanewise!(|c, u| {
             let flags = map_flags(c, u, 0, |a: u32, b: u32, d: u64, _| {
                 (u64::from(a) * u64::from(b)).overflowing_add(d)
             });
             c.write64(u, flags);
             Step::Next
-        },
-        Op::v_mad_i64_i32 => |c, u| {
+        }),
+        Op::v_mad_i64_i32 => lanewise!(|c, u| {
             let flags = map_flags(c, u, 0, |a: i32, b: i32, d: i64, _| {
                 // Bit 64 of the exact sum.
                 let exact = i128::from(i64::from(a) * i64::from(b)) + i128::from(d);
@@ -53,7 +56,7 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
             });
             c.write64(u, flags);
             Step::Next
-        },
+        }),
         _ => return None,
     };
     Some(handler)

@@ -3,6 +3,7 @@
 use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::map3;
 use crate::exec::core::uop::Uop;
+use crate::exec::core::vectorised::lanewise;
 use crate::isa::Op;
 
 /// The face, its two coordinates and twice the major axis.
@@ -27,16 +28,17 @@ fn face(x: f32, y: f32, z: f32) -> Face {
     }
 }
 
+#[inline(always)]
 fn part(c: &mut Cx<'_>, u: &Uop, f: fn(Face) -> f32) -> Step {
     map3(c, u, move |x: f32, y: f32, z: f32| f(face(x, y, z)))
 }
 
 pub(super) fn handler(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
-        Op::v_cubeid_f32 => |c, u| part(c, u, |face| face.id),
-        Op::v_cubesc_f32 => |c, u| part(c, u, |face| face.s),
-        Op::v_cubetc_f32 => |c, u| part(c, u, |face| face.t),
-        Op::v_cubema_f32 => |c, u| part(c, u, |face| face.major),
+        Op::v_cubeid_f32 => lanewise!(|c, u| part(c, u, |face| face.id)),
+        Op::v_cubesc_f32 => lanewise!(|c, u| part(c, u, |face| face.s)),
+        Op::v_cubetc_f32 => lanewise!(|c, u| part(c, u, |face| face.t)),
+        Op::v_cubema_f32 => lanewise!(|c, u| part(c, u, |face| face.major)),
         _ => return None,
     };
     Some(handler)

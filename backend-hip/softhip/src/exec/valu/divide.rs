@@ -10,6 +10,7 @@ use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::{map_flags, map3};
 use crate::exec::core::mode::Round;
 use crate::exec::core::uop::Uop;
+use crate::exec::core::vectorised::lanewise;
 use crate::exec::float::{self, Float, soft};
 use crate::isa::Op;
 use crate::isa::inst::scalar;
@@ -76,6 +77,7 @@ fn scale<F: Division>(value: F, denominator: F, numerator: F) -> (F, bool) {
     }
 }
 
+#[inline(always)]
 fn div_scale<F: Division>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let flags =
         map_flags(c, u, 0, |value: F, denominator: F, numerator: F, _| scale(value, denominator, numerator));
@@ -83,6 +85,7 @@ fn div_scale<F: Division>(c: &mut Cx<'_>, u: &Uop) -> Step {
     Step::Next
 }
 
+#[inline(always)]
 fn div_fmas<F: Division>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let vcc = c.wave.pair(scalar::VCC);
     let round = c.wave.mode.round_of(F::SIZE);
@@ -129,14 +132,14 @@ fn fixup<F: Float>(value: F, denominator: F, numerator: F, underflow: i32) -> F 
 
 pub(super) fn handler(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
-        Op::v_div_scale_f32 => div_scale::<f32>,
-        Op::v_div_scale_f64 => div_scale::<f64>,
-        Op::v_div_fmas_f32 => div_fmas::<f32>,
-        Op::v_div_fmas_f64 => div_fmas::<f64>,
-        Op::v_div_fixup_f32 => |c, u| map3(c, u, |a: f32, b, d| fixup(a, b, d, f32::UNDERFLOW)),
-        Op::v_div_fixup_f64 => |c, u| map3(c, u, |a: f64, b, d| fixup(a, b, d, f64::UNDERFLOW)),
+        Op::v_div_scale_f32 => lanewise!(div_scale::<f32>),
+        Op::v_div_scale_f64 => lanewise!(div_scale::<f64>),
+        Op::v_div_fmas_f32 => lanewise!(div_fmas::<f32>),
+        Op::v_div_fmas_f64 => lanewise!(div_fmas::<f64>),
+        Op::v_div_fixup_f32 => lanewise!(|c, u| map3(c, u, |a: f32, b, d| fixup(a, b, d, f32::UNDERFLOW))),
+        Op::v_div_fixup_f64 => lanewise!(|c, u| map3(c, u, |a: f64, b, d| fixup(a, b, d, f64::UNDERFLOW))),
         Op::v_div_fixup_f16 | Op::v_div_fixup_legacy_f16 => {
-            |c, u| map3(c, u, |a: f16, b, d| fixup(a, b, d, i32::MIN))
+            lanewise!(|c, u| map3(c, u, |a: f16, b, d| fixup(a, b, d, i32::MIN)))
         }
         _ => return None,
     };

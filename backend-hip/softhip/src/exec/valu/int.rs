@@ -3,10 +3,12 @@
 use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::{map1, map2, map3};
 use crate::exec::core::uop::Uop;
+use crate::exec::core::vectorised::lanewise;
 use crate::exec::core::word::Word;
 use crate::isa::Op;
 
 /// `exact` where `clamp` saturates, `wrapping` otherwise.
+#[inline(always)]
 fn saturating2<T: Word>(
     c: &mut Cx<'_>,
     u: &Uop,
@@ -17,6 +19,7 @@ fn saturating2<T: Word>(
 }
 
 /// The exact result, saturated or wrapped to `u32`.
+#[inline(always)]
 fn wide_u32(c: &mut Cx<'_>, u: &Uop, f: impl Fn(u32, u32, u32) -> u64) -> Step {
     if u.clamp {
         map3(c, u, |a, b, d| f(a, b, d).min(u32::MAX.into()) as u32)
@@ -26,6 +29,7 @@ fn wide_u32(c: &mut Cx<'_>, u: &Uop, f: impl Fn(u32, u32, u32) -> u64) -> Step {
 }
 
 /// The exact result, saturated or wrapped to `i32`.
+#[inline(always)]
 fn wide_i32(c: &mut Cx<'_>, u: &Uop, f: impl Fn(i32, i32, i32) -> i64) -> Step {
     if u.clamp {
         map3(c, u, |a, b, d| f(a, b, d).clamp(i32::MIN.into(), i32::MAX.into()) as i32)
@@ -105,50 +109,62 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
 /// One and two sources of 32 or 64 bits.
 fn words(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
-        Op::v_add_u32 => |c, u| saturating2(c, u, u32::wrapping_add, u32::saturating_add),
-        Op::v_sub_u32 => |c, u| saturating2(c, u, u32::wrapping_sub, u32::saturating_sub),
+        Op::v_add_u32 => lanewise!(|c, u| saturating2(c, u, u32::wrapping_add, u32::saturating_add)),
+        Op::v_sub_u32 => lanewise!(|c, u| saturating2(c, u, u32::wrapping_sub, u32::saturating_sub)),
         Op::v_subrev_u32 => {
-            |c, u| saturating2(c, u, |a: u32, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))
+            lanewise!(|c, u| saturating2(c, u, |a: u32, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a)))
         }
-        Op::v_add_i32 => |c, u| saturating2(c, u, i32::wrapping_add, i32::saturating_add),
-        Op::v_sub_i32 => |c, u| saturating2(c, u, i32::wrapping_sub, i32::saturating_sub),
-        Op::v_mul_lo_u32 => |c, u| map2(c, u, u32::wrapping_mul),
-        Op::v_mul_hi_u32 => |c, u| map2(c, u, |a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32),
-        Op::v_mul_hi_i32 => |c, u| map2(c, u, |a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32),
-        Op::v_mul_u32_u24 => |c, u| wide_u32(c, u, |a, b, _| u24(a) * u24(b)),
-        Op::v_mul_i32_i24 => |c, u| wide_i32(c, u, |a, b, _| i24(a) * i24(b)),
-        Op::v_mul_hi_u32_u24 => |c, u| map2(c, u, |a: u32, b: u32| ((u24(a) * u24(b)) >> 32) as u32),
-        Op::v_mul_hi_i32_i24 => |c, u| map2(c, u, |a: i32, b: i32| ((i24(a) * i24(b)) >> 32) as i32),
-        Op::v_min_i32 => |c, u| map2(c, u, |a: i32, b: i32| a.min(b)),
-        Op::v_max_i32 => |c, u| map2(c, u, |a: i32, b: i32| a.max(b)),
-        Op::v_min_u32 => |c, u| map2(c, u, |a: u32, b: u32| a.min(b)),
-        Op::v_max_u32 => |c, u| map2(c, u, |a: u32, b: u32| a.max(b)),
-        Op::v_lshrrev_b32 => |c, u| map2(c, u, |by: u32, a: u32| a >> (by & 31)),
-        Op::v_ashrrev_i32 => |c, u| map2(c, u, |by: u32, a: i32| a >> (by & 31)),
-        Op::v_lshlrev_b32 => |c, u| map2(c, u, |by: u32, a: u32| a << (by & 31)),
-        Op::v_lshlrev_b64 => |c, u| map2(c, u, |by: u32, a: u64| a << (by & 63)),
-        Op::v_lshrrev_b64 => |c, u| map2(c, u, |by: u32, a: u64| a >> (by & 63)),
-        Op::v_ashrrev_i64 => |c, u| map2(c, u, |by: u32, a: i64| a >> (by & 63)),
-        Op::v_and_b32 => |c, u| map2(c, u, |a: u32, b: u32| a & b),
-        Op::v_or_b32 => |c, u| map2(c, u, |a: u32, b: u32| a | b),
-        Op::v_xor_b32 => |c, u| map2(c, u, |a: u32, b: u32| a ^ b),
-        Op::v_xnor_b32 => |c, u| map2(c, u, |a: u32, b: u32| !(a ^ b)),
-        Op::v_not_b32 => |c, u| map1(c, u, |a: u32| !a),
-        Op::v_bfrev_b32 => |c, u| map1(c, u, u32::reverse_bits),
-        Op::v_ffbh_u32 => |c, u| map1(c, u, |a: u32| if a == 0 { u32::MAX } else { a.leading_zeros() }),
-        Op::v_ffbl_b32 => |c, u| map1(c, u, |a: u32| if a == 0 { u32::MAX } else { a.trailing_zeros() }),
-        Op::v_ffbh_i32 => |c, u| {
+        Op::v_add_i32 => lanewise!(|c, u| saturating2(c, u, i32::wrapping_add, i32::saturating_add)),
+        Op::v_sub_i32 => lanewise!(|c, u| saturating2(c, u, i32::wrapping_sub, i32::saturating_sub)),
+        Op::v_mul_lo_u32 => lanewise!(|c, u| map2(c, u, u32::wrapping_mul)),
+        Op::v_mul_hi_u32 => {
+            lanewise!(|c, u| map2(c, u, |a: u32, b: u32| ((u64::from(a) * u64::from(b)) >> 32) as u32))
+        }
+        Op::v_mul_hi_i32 => {
+            lanewise!(|c, u| map2(c, u, |a: i32, b: i32| ((i64::from(a) * i64::from(b)) >> 32) as i32))
+        }
+        Op::v_mul_u32_u24 => lanewise!(|c, u| wide_u32(c, u, |a, b, _| u24(a) * u24(b))),
+        Op::v_mul_i32_i24 => lanewise!(|c, u| wide_i32(c, u, |a, b, _| i24(a) * i24(b))),
+        Op::v_mul_hi_u32_u24 => {
+            lanewise!(|c, u| map2(c, u, |a: u32, b: u32| ((u24(a) * u24(b)) >> 32) as u32))
+        }
+        Op::v_mul_hi_i32_i24 => {
+            lanewise!(|c, u| map2(c, u, |a: i32, b: i32| ((i24(a) * i24(b)) >> 32) as i32))
+        }
+        Op::v_min_i32 => lanewise!(|c, u| map2(c, u, |a: i32, b: i32| a.min(b))),
+        Op::v_max_i32 => lanewise!(|c, u| map2(c, u, |a: i32, b: i32| a.max(b))),
+        Op::v_min_u32 => lanewise!(|c, u| map2(c, u, |a: u32, b: u32| a.min(b))),
+        Op::v_max_u32 => lanewise!(|c, u| map2(c, u, |a: u32, b: u32| a.max(b))),
+        Op::v_lshrrev_b32 => lanewise!(|c, u| map2(c, u, |by: u32, a: u32| a >> (by & 31))),
+        Op::v_ashrrev_i32 => lanewise!(|c, u| map2(c, u, |by: u32, a: i32| a >> (by & 31))),
+        Op::v_lshlrev_b32 => lanewise!(|c, u| map2(c, u, |by: u32, a: u32| a << (by & 31))),
+        Op::v_lshlrev_b64 => lanewise!(|c, u| map2(c, u, |by: u32, a: u64| a << (by & 63))),
+        Op::v_lshrrev_b64 => lanewise!(|c, u| map2(c, u, |by: u32, a: u64| a >> (by & 63))),
+        Op::v_ashrrev_i64 => lanewise!(|c, u| map2(c, u, |by: u32, a: i64| a >> (by & 63))),
+        Op::v_and_b32 => lanewise!(|c, u| map2(c, u, |a: u32, b: u32| a & b)),
+        Op::v_or_b32 => lanewise!(|c, u| map2(c, u, |a: u32, b: u32| a | b)),
+        Op::v_xor_b32 => lanewise!(|c, u| map2(c, u, |a: u32, b: u32| a ^ b)),
+        Op::v_xnor_b32 => lanewise!(|c, u| map2(c, u, |a: u32, b: u32| !(a ^ b))),
+        Op::v_not_b32 => lanewise!(|c, u| map1(c, u, |a: u32| !a)),
+        Op::v_bfrev_b32 => lanewise!(|c, u| map1(c, u, u32::reverse_bits)),
+        Op::v_ffbh_u32 => {
+            lanewise!(|c, u| map1(c, u, |a: u32| if a == 0 { u32::MAX } else { a.leading_zeros() }))
+        }
+        Op::v_ffbl_b32 => {
+            lanewise!(|c, u| map1(c, u, |a: u32| if a == 0 { u32::MAX } else { a.trailing_zeros() }))
+        }
+        Op::v_ffbh_i32 => lanewise!(|c, u| {
             map1(c, u, |a: i32| {
                 let same = (a ^ (a >> 31)).cast_unsigned();
                 if same == 0 { u32::MAX } else { same.leading_zeros() }
             })
-        },
-        Op::v_bcnt_u32_b32 => |c, u| map2(c, u, |a: u32, b: u32| a.count_ones().wrapping_add(b)),
-        Op::v_bfm_b32 => |c, u| map2(c, u, |a: u32, b: u32| ((1u32 << (a & 31)) - 1) << (b & 31)),
+        }),
+        Op::v_bcnt_u32_b32 => lanewise!(|c, u| map2(c, u, |a: u32, b: u32| a.count_ones().wrapping_add(b))),
+        Op::v_bfm_b32 => lanewise!(|c, u| map2(c, u, |a: u32, b: u32| ((1u32 << (a & 31)) - 1) << (b & 31))),
         Op::v_mov_b32 | Op::v_accvgpr_read_b32 | Op::v_accvgpr_write_b32 | Op::v_accvgpr_mov_b32 => {
-            |c, u| map1(c, u, |a: u32| a)
+            lanewise!(|c, u| map1(c, u, |a: u32| a))
         }
-        Op::v_mov_b64 => |c, u| map1(c, u, |a: u64| a),
+        Op::v_mov_b64 => lanewise!(|c, u| map1(c, u, |a: u64| a)),
         _ => return None,
     };
     Some(handler)
@@ -157,62 +173,74 @@ fn words(op: Op) -> Option<Handler> {
 /// Three sources.
 fn ternary(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
-        Op::v_mad_u32_u24 => |c, u| wide_u32(c, u, |a, b, d| u24(a) * u24(b) + u64::from(d)),
-        Op::v_mad_i32_i24 => |c, u| wide_i32(c, u, |a, b, d| i24(a) * i24(b) + i64::from(d)),
-        Op::v_bfe_u32 => |c, u| map3(c, u, bfe_u32),
-        Op::v_bfe_i32 => |c, u| map3(c, u, bfe_i32),
-        Op::v_bfi_b32 => |c, u| map3(c, u, |mask: u32, a: u32, b: u32| (mask & a) | (!mask & b)),
-        Op::v_lerp_u8 => |c, u| map3(c, u, lerp),
-        Op::v_alignbit_b32 => |c, u| {
+        Op::v_mad_u32_u24 => lanewise!(|c, u| wide_u32(c, u, |a, b, d| u24(a) * u24(b) + u64::from(d))),
+        Op::v_mad_i32_i24 => lanewise!(|c, u| wide_i32(c, u, |a, b, d| i24(a) * i24(b) + i64::from(d))),
+        Op::v_bfe_u32 => lanewise!(|c, u| map3(c, u, bfe_u32)),
+        Op::v_bfe_i32 => lanewise!(|c, u| map3(c, u, bfe_i32)),
+        Op::v_bfi_b32 => lanewise!(|c, u| map3(c, u, |mask: u32, a: u32, b: u32| (mask & a) | (!mask & b))),
+        Op::v_lerp_u8 => lanewise!(|c, u| map3(c, u, lerp)),
+        Op::v_alignbit_b32 => lanewise!(|c, u| {
             map3(c, u, |a: u32, b: u32, by: u32| (((u64::from(a) << 32) | u64::from(b)) >> (by & 31)) as u32)
-        },
-        Op::v_alignbyte_b32 => |c, u| {
+        }),
+        Op::v_alignbyte_b32 => lanewise!(|c, u| {
             map3(c, u, |a: u32, b: u32, by: u32| {
                 (((u64::from(a) << 32) | u64::from(b)) >> (8 * (by & 3))) as u32
             })
-        },
-        Op::v_min3_i32 => |c, u| map3(c, u, |a: i32, b: i32, d: i32| a.min(b).min(d)),
-        Op::v_min3_u32 => |c, u| map3(c, u, |a: u32, b: u32, d: u32| a.min(b).min(d)),
-        Op::v_max3_i32 => |c, u| map3(c, u, |a: i32, b: i32, d: i32| a.max(b).max(d)),
-        Op::v_max3_u32 => |c, u| map3(c, u, |a: u32, b: u32, d: u32| a.max(b).max(d)),
-        Op::v_med3_i32 => |c, u| map3(c, u, mid::<i32>),
-        Op::v_med3_u32 => |c, u| map3(c, u, mid::<u32>),
-        Op::v_sad_u8 => |c, u| wide_u32(c, u, |a, b, d| u64::from(sad_u8(a, b)) + u64::from(d)),
-        Op::v_sad_hi_u8 => |c, u| wide_u32(c, u, |a, b, d| (u64::from(sad_u8(a, b)) << 16) + u64::from(d)),
-        Op::v_sad_u16 => |c, u| wide_u32(c, u, |a, b, d| u64::from(sad_u16(a, b)) + u64::from(d)),
-        Op::v_sad_u32 => |c, u| wide_u32(c, u, |a, b, d| u64::from(a.abs_diff(b)) + u64::from(d)),
-        Op::v_msad_u8 => |c, u| wide_u32(c, u, |a, b, d| u64::from(masked_sad_u8(a, b)) + u64::from(d)),
-        Op::v_qsad_pk_u16_u8 => |c, u| {
+        }),
+        Op::v_min3_i32 => lanewise!(|c, u| map3(c, u, |a: i32, b: i32, d: i32| a.min(b).min(d))),
+        Op::v_min3_u32 => lanewise!(|c, u| map3(c, u, |a: u32, b: u32, d: u32| a.min(b).min(d))),
+        Op::v_max3_i32 => lanewise!(|c, u| map3(c, u, |a: i32, b: i32, d: i32| a.max(b).max(d))),
+        Op::v_max3_u32 => lanewise!(|c, u| map3(c, u, |a: u32, b: u32, d: u32| a.max(b).max(d))),
+        Op::v_med3_i32 => lanewise!(|c, u| map3(c, u, mid::<i32>)),
+        Op::v_med3_u32 => lanewise!(|c, u| map3(c, u, mid::<u32>)),
+        Op::v_sad_u8 => lanewise!(|c, u| wide_u32(c, u, |a, b, d| u64::from(sad_u8(a, b)) + u64::from(d))),
+        Op::v_sad_hi_u8 => {
+            lanewise!(|c, u| wide_u32(c, u, |a, b, d| (u64::from(sad_u8(a, b)) << 16) + u64::from(d)))
+        }
+        Op::v_sad_u16 => lanewise!(|c, u| wide_u32(c, u, |a, b, d| u64::from(sad_u16(a, b)) + u64::from(d))),
+        Op::v_sad_u32 => lanewise!(|c, u| wide_u32(c, u, |a, b, d| u64::from(a.abs_diff(b)) + u64::from(d))),
+        Op::v_msad_u8 => {
+            lanewise!(|c, u| wide_u32(c, u, |a, b, d| u64::from(masked_sad_u8(a, b)) + u64::from(d)))
+        }
+        Op::v_qsad_pk_u16_u8 => lanewise!(|c, u| {
             let clamp = u.clamp;
             map3(c, u, move |a: u64, b: u32, d: u64| quad_sad(a, b, d, clamp, sad_u8))
-        },
-        Op::v_mqsad_pk_u16_u8 => |c, u| {
+        }),
+        Op::v_mqsad_pk_u16_u8 => lanewise!(|c, u| {
             let clamp = u.clamp;
             map3(c, u, move |a: u64, b: u32, d: u64| quad_sad(a, b, d, clamp, masked_sad_u8))
-        },
-        Op::v_perm_b32 => |c, u| map3(c, u, perm),
-        Op::v_xad_u32 => |c, u| map3(c, u, |a: u32, b: u32, d: u32| (a ^ b).wrapping_add(d)),
-        Op::v_lshl_add_u32 => |c, u| map3(c, u, |a: u32, by: u32, d: u32| (a << (by & 31)).wrapping_add(d)),
-        Op::v_add_lshl_u32 => |c, u| map3(c, u, |a: u32, b: u32, by: u32| a.wrapping_add(b) << (by & 31)),
-        Op::v_add3_u32 => |c, u| map3(c, u, |a: u32, b: u32, d: u32| a.wrapping_add(b).wrapping_add(d)),
-        Op::v_lshl_or_b32 => |c, u| map3(c, u, |a: u32, by: u32, d: u32| (a << (by & 31)) | d),
-        Op::v_and_or_b32 => |c, u| map3(c, u, |a: u32, b: u32, d: u32| (a & b) | d),
-        Op::v_or3_b32 => |c, u| map3(c, u, |a: u32, b: u32, d: u32| a | b | d),
-        Op::v_lshl_add_u64 => |c, u| map3(c, u, |a: u64, by: u32, d: u64| (a << (by & 7)).wrapping_add(d)),
-        Op::v_mad_u32_u16 => |c, u| {
+        }),
+        Op::v_perm_b32 => lanewise!(|c, u| map3(c, u, perm)),
+        Op::v_xad_u32 => lanewise!(|c, u| map3(c, u, |a: u32, b: u32, d: u32| (a ^ b).wrapping_add(d))),
+        Op::v_lshl_add_u32 => {
+            lanewise!(|c, u| map3(c, u, |a: u32, by: u32, d: u32| (a << (by & 31)).wrapping_add(d)))
+        }
+        Op::v_add_lshl_u32 => {
+            lanewise!(|c, u| map3(c, u, |a: u32, b: u32, by: u32| a.wrapping_add(b) << (by & 31)))
+        }
+        Op::v_add3_u32 => {
+            lanewise!(|c, u| map3(c, u, |a: u32, b: u32, d: u32| a.wrapping_add(b).wrapping_add(d)))
+        }
+        Op::v_lshl_or_b32 => lanewise!(|c, u| map3(c, u, |a: u32, by: u32, d: u32| (a << (by & 31)) | d)),
+        Op::v_and_or_b32 => lanewise!(|c, u| map3(c, u, |a: u32, b: u32, d: u32| (a & b) | d)),
+        Op::v_or3_b32 => lanewise!(|c, u| map3(c, u, |a: u32, b: u32, d: u32| a | b | d)),
+        Op::v_lshl_add_u64 => {
+            lanewise!(|c, u| map3(c, u, |a: u64, by: u32, d: u64| (a << (by & 7)).wrapping_add(d)))
+        }
+        Op::v_mad_u32_u16 => lanewise!(|c, u| {
             let clamp = u.clamp;
             map3(c, u, move |a: u16, b: u16, d: u32| {
                 let product = u32::from(a) * u32::from(b);
                 if clamp { product.saturating_add(d) } else { product.wrapping_add(d) }
             })
-        },
-        Op::v_mad_i32_i16 => |c, u| {
+        }),
+        Op::v_mad_i32_i16 => lanewise!(|c, u| {
             let clamp = u.clamp;
             map3(c, u, move |a: i16, b: i16, d: i32| {
                 let product = i32::from(a) * i32::from(b);
                 if clamp { product.saturating_add(d) } else { product.wrapping_add(d) }
             })
-        },
+        }),
         _ => return None,
     };
     Some(handler)
@@ -233,35 +261,35 @@ pub(super) fn mad_i16(a: i16, b: i16, d: i16, clamp: bool) -> i16 {
 /// 16 bits.
 fn halves(op: Op) -> Option<Handler> {
     let handler: Handler = match op {
-        Op::v_add_u16 => |c, u| saturating2(c, u, u16::wrapping_add, u16::saturating_add),
-        Op::v_sub_u16 => |c, u| saturating2(c, u, u16::wrapping_sub, u16::saturating_sub),
+        Op::v_add_u16 => lanewise!(|c, u| saturating2(c, u, u16::wrapping_add, u16::saturating_add)),
+        Op::v_sub_u16 => lanewise!(|c, u| saturating2(c, u, u16::wrapping_sub, u16::saturating_sub)),
         Op::v_subrev_u16 => {
-            |c, u| saturating2(c, u, |a: u16, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a))
+            lanewise!(|c, u| saturating2(c, u, |a: u16, b| b.wrapping_sub(a), |a, b| b.saturating_sub(a)))
         }
-        Op::v_add_i16 => |c, u| saturating2(c, u, i16::wrapping_add, i16::saturating_add),
-        Op::v_sub_i16 => |c, u| saturating2(c, u, i16::wrapping_sub, i16::saturating_sub),
-        Op::v_mul_lo_u16 => |c, u| map2(c, u, u16::wrapping_mul),
-        Op::v_lshlrev_b16 => |c, u| map2(c, u, |by: u16, a: u16| a << (by & 15)),
-        Op::v_lshrrev_b16 => |c, u| map2(c, u, |by: u16, a: u16| a >> (by & 15)),
-        Op::v_ashrrev_i16 => |c, u| map2(c, u, |by: u16, a: i16| a >> (by & 15)),
-        Op::v_max_u16 => |c, u| map2(c, u, |a: u16, b: u16| a.max(b)),
-        Op::v_max_i16 => |c, u| map2(c, u, |a: i16, b: i16| a.max(b)),
-        Op::v_min_u16 => |c, u| map2(c, u, |a: u16, b: u16| a.min(b)),
-        Op::v_min_i16 => |c, u| map2(c, u, |a: i16, b: i16| a.min(b)),
-        Op::v_min3_i16 => |c, u| map3(c, u, |a: i16, b: i16, d: i16| a.min(b).min(d)),
-        Op::v_min3_u16 => |c, u| map3(c, u, |a: u16, b: u16, d: u16| a.min(b).min(d)),
-        Op::v_max3_i16 => |c, u| map3(c, u, |a: i16, b: i16, d: i16| a.max(b).max(d)),
-        Op::v_max3_u16 => |c, u| map3(c, u, |a: u16, b: u16, d: u16| a.max(b).max(d)),
-        Op::v_med3_i16 => |c, u| map3(c, u, mid::<i16>),
-        Op::v_med3_u16 => |c, u| map3(c, u, mid::<u16>),
-        Op::v_mad_u16 | Op::v_mad_legacy_u16 => |c, u| {
+        Op::v_add_i16 => lanewise!(|c, u| saturating2(c, u, i16::wrapping_add, i16::saturating_add)),
+        Op::v_sub_i16 => lanewise!(|c, u| saturating2(c, u, i16::wrapping_sub, i16::saturating_sub)),
+        Op::v_mul_lo_u16 => lanewise!(|c, u| map2(c, u, u16::wrapping_mul)),
+        Op::v_lshlrev_b16 => lanewise!(|c, u| map2(c, u, |by: u16, a: u16| a << (by & 15))),
+        Op::v_lshrrev_b16 => lanewise!(|c, u| map2(c, u, |by: u16, a: u16| a >> (by & 15))),
+        Op::v_ashrrev_i16 => lanewise!(|c, u| map2(c, u, |by: u16, a: i16| a >> (by & 15))),
+        Op::v_max_u16 => lanewise!(|c, u| map2(c, u, |a: u16, b: u16| a.max(b))),
+        Op::v_max_i16 => lanewise!(|c, u| map2(c, u, |a: i16, b: i16| a.max(b))),
+        Op::v_min_u16 => lanewise!(|c, u| map2(c, u, |a: u16, b: u16| a.min(b))),
+        Op::v_min_i16 => lanewise!(|c, u| map2(c, u, |a: i16, b: i16| a.min(b))),
+        Op::v_min3_i16 => lanewise!(|c, u| map3(c, u, |a: i16, b: i16, d: i16| a.min(b).min(d))),
+        Op::v_min3_u16 => lanewise!(|c, u| map3(c, u, |a: u16, b: u16, d: u16| a.min(b).min(d))),
+        Op::v_max3_i16 => lanewise!(|c, u| map3(c, u, |a: i16, b: i16, d: i16| a.max(b).max(d))),
+        Op::v_max3_u16 => lanewise!(|c, u| map3(c, u, |a: u16, b: u16, d: u16| a.max(b).max(d))),
+        Op::v_med3_i16 => lanewise!(|c, u| map3(c, u, mid::<i16>)),
+        Op::v_med3_u16 => lanewise!(|c, u| map3(c, u, mid::<u16>)),
+        Op::v_mad_u16 | Op::v_mad_legacy_u16 => lanewise!(|c, u| {
             let clamp = u.clamp;
             map3(c, u, move |a, b, d| mad_u16(a, b, d, clamp))
-        },
-        Op::v_mad_i16 | Op::v_mad_legacy_i16 => |c, u| {
+        }),
+        Op::v_mad_i16 | Op::v_mad_legacy_i16 => lanewise!(|c, u| {
             let clamp = u.clamp;
             map3(c, u, move |a, b, d| mad_i16(a, b, d, clamp))
-        },
+        }),
         _ => return None,
     };
     Some(handler)
