@@ -1,7 +1,7 @@
 //! The checks of an access: every byte of every active lane, before any of them is touched.
 
 use super::allocation::Allocation;
-use super::blocks::{BLOCK, mask, pieces};
+use super::blocks::{BLOCK, mask, pieces, stripes};
 use super::fault::{AccessFault, AccessKind, FaultKind, LaneFault};
 use super::group::Group;
 use super::launch::LaunchMemory;
@@ -9,7 +9,8 @@ use super::place::Place;
 use super::refusal;
 use super::run::Run;
 use super::shadow::{Conflict, Recorder};
-use super::wave::{WAVE, WaveAccess, for_each_lane, lanes};
+use super::stretch::{self, Stretch};
+use super::wave::{Extent, WAVE, WaveAccess, lanes};
 
 /// Up to this distance between the lanes, looking at the whole range first pays.
 const QUICK_SPAN: u64 = 64 * BLOCK;
@@ -165,13 +166,7 @@ impl LaunchMemory {
         addresses: &[u64; WAVE],
     ) -> Result<Option<&Allocation>, Box<LaneFault>> {
         let size = u64::from(access.bytes);
-        let (mut low, mut high, mut bits) = (u64::MAX, 0, 0);
-        for_each_lane(access.exec, |lane| {
-            let address = addresses[lane];
-            low = low.min(address);
-            high = high.max(address);
-            bits |= address;
-        });
+        let Extent { low, high, bits } = Extent::of(access.exec, addresses);
         let whole = self.space.resolve(low, high.wrapping_sub(low).saturating_add(size));
         let Some((allocation, _)) = whole.filter(|_| access.exec != 0) else { return Ok(None) };
         let permitted = kind == AccessKind::Read || allocation.writable;
@@ -249,8 +244,12 @@ impl RunBlocks {
     /// Calls `visit` with every block, and the bytes in it.
     #[inline]
     fn for_each(self, visit: impl FnMut(u64, u64)) {
-        let mut blocks = Blocks::new(self.bytes, visit);
-        self.run.for_each(|_, distance| blocks.add(self.offset + distance));
+        let Self { run, bytes, offset } = self;
+        if run.step() < BLOCK {
+            return stripes(offset, run.span(bytes), run.step(), bytes.into(), visit);
+        }
+        let mut blocks = Blocks::new(bytes, visit);
+        run.for_each(|_, distance| blocks.add(offset + distance));
         blocks.finish();
     }
 }
@@ -259,7 +258,10 @@ impl RunBlocks {
 #[inline]
 fn each_block(access: &WaveAccess<'_>, addresses: &[u64; WAVE], base: u64, visit: impl FnMut(u64, u64)) {
     let mut blocks = Blocks::new(access.bytes, visit);
-    for_each_lane(access.exec, |lane| blocks.add(addresses[lane] - base));
+    let size = u64::from(access.bytes);
+    stretch::for_each(access.exec, addresses, size, |Stretch { start, end, .. }| {
+        pieces(start - base, end - start).for_each(|(block, mask)| blocks.add_to(block, mask));
+    });
     blocks.finish();
 }
 
@@ -281,17 +283,21 @@ impl<V: FnMut(u64, u64)> Blocks<V> {
     fn add(&mut self, offset: u64) {
         let bytes = mask(0, self.size);
         let (block, first) = (offset / BLOCK, offset % BLOCK);
+        self.add_to(block, bytes << first);
+        if first + self.size > BLOCK {
+            self.add_to(block + 1, bytes >> (BLOCK - first));
+        }
+    }
+
+    #[inline]
+    fn add_to(&mut self, block: u64, bytes: u64) {
         if block != self.block {
             if self.waiting != 0 {
                 (self.visit)(self.block, self.waiting);
             }
             (self.block, self.waiting) = (block, 0);
         }
-        self.waiting |= bytes << first;
-        if first + self.size > BLOCK {
-            (self.visit)(block, self.waiting);
-            (self.block, self.waiting) = (block + 1, bytes >> (BLOCK - first));
-        }
+        self.waiting |= bytes;
     }
 
     #[inline]

@@ -28,6 +28,7 @@ mod service;
 mod shadow;
 mod site;
 mod space;
+mod stretch;
 mod tolerant;
 mod undo;
 mod wave;

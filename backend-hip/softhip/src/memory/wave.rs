@@ -1,7 +1,13 @@
 //! The description of one memory access of a wave.
 
+#![expect(
+    clippy::inline_always,
+    reason = "lane loops must take on the vector features of their caller, see crate::wide"
+)]
+
 use super::fault::AccessKind;
 use super::run::Run;
+use crate::wide::{Job, widest};
 
 /// Lanes of a wave.
 pub const WAVE: usize = 64;
@@ -23,6 +29,15 @@ impl<'a> Addresses<'a> {
         Run::of_addresses(exec, addresses).map_or(Self::Each(addresses), Self::Run)
     }
 
+    /// Calls `then` with every lane's address; those of inactive lanes are meaningless.
+    #[inline]
+    pub(super) fn with<R>(self, then: impl FnOnce(&[u64; WAVE]) -> R) -> R {
+        match self {
+            Self::Run(run) => then(&run.addresses()),
+            Self::Each(addresses) => then(addresses),
+        }
+    }
+
     /// Every lane's address; those of inactive lanes are meaningless.
     #[inline]
     pub(super) fn materialise(self) -> [u64; WAVE] {
@@ -30,6 +45,53 @@ impl<'a> Addresses<'a> {
             Self::Run(run) => run.addresses(),
             Self::Each(addresses) => *addresses,
         }
+    }
+}
+
+/// The lowest and the highest address of some lanes, and all their bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Extent {
+    pub(super) low: u64,
+    pub(super) high: u64,
+    pub(super) bits: u64,
+}
+
+impl Extent {
+    const NONE: Self = Self { low: u64::MAX, high: 0, bits: 0 };
+
+    #[inline(always)]
+    fn with(self, address: u64) -> Self {
+        Self { low: self.low.min(address), high: self.high.max(address), bits: self.bits | address }
+    }
+
+    /// Of the lanes in `exec`.
+    #[inline]
+    pub(super) fn of(exec: u64, addresses: &[u64; WAVE]) -> Self {
+        if exec == u64::MAX {
+            return widest(OfAll(addresses));
+        }
+        lanes(exec).fold(Self::NONE, |extent, lane| extent.with(addresses[lane]))
+    }
+}
+
+struct OfAll<'a>(&'a [u64; WAVE]);
+
+impl Job for OfAll<'_> {
+    type Out = Extent;
+    #[inline(always)]
+    fn run(self) -> Extent {
+        // Several at a time, so that vectors have something to do.
+        let mut parts = [Extent::NONE; 8];
+        for eight in self.0.as_chunks::<8>().0 {
+            for (part, &address) in parts.iter_mut().zip(eight) {
+                *part = part.with(address);
+            }
+        }
+        let [mut all, rest @ ..] = parts;
+        for Extent { low, high, bits } in rest {
+            all = Extent { low: all.low.min(low), high: all.high.max(high), bits: all.bits | bits };
+        }
+        all
     }
 }
 

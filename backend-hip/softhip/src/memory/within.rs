@@ -13,10 +13,14 @@ use std::hash::BuildHasherDefault;
 
 use super::fault::AccessKind;
 use super::shadow::BlockHasher;
-use super::wave::{Addresses, WAVE, WaveAccess, lanes};
+use super::stretch::{self, Stretch};
+use super::wave::{Addresses, Extent, WAVE, WaveAccess};
 
 /// Pieces that are kept between two barriers, before reads are forgotten.
 const MOST: usize = 1 << 15;
+
+/// Instructions whose lists are found at once.
+const RECENT: usize = 32;
 
 /// Neighbouring bytes that neighbouring lanes accessed.
 #[derive(Debug, Clone, Copy)]
@@ -103,6 +107,8 @@ pub struct Within {
     used: usize,
     /// By wave, clock and instruction.
     index: HashMap<u64, usize, BuildHasherDefault<BlockHasher>>,
+    /// Some of `index`, by instruction: loops come back to theirs. A list beyond those in use is none.
+    recent: [(u64, usize); RECENT],
     pieces: usize,
     /// Per wave, how many atomics it has done.
     clocks: Vec<u32>,
@@ -110,6 +116,8 @@ pub struct Within {
     seen: Vec<Vec<u32>>,
     /// Per wave, the lowest and the highest byte that it has written.
     written: Vec<[u64; 2]>,
+    /// As `written`, of all waves.
+    written_by_any: [u64; 2],
 }
 
 /// The other side of a race.
@@ -139,6 +147,8 @@ impl Within {
         self.index.clear();
         self.written.clear();
         self.written.resize(waves, [u64::MAX, 0]);
+        self.written_by_any = [u64::MAX, 0];
+        self.recent = [(0, usize::MAX); RECENT];
         for seen in &mut self.seen {
             seen.clear();
             seen.resize(waves, 0);
@@ -159,8 +169,10 @@ impl Within {
         let [low, high] = bounds(access);
         let own = wave as usize;
         if kind == AccessKind::Read || kind == AccessKind::Atomic {
-            let met =
-                |(other, written): (usize, &[u64; 2])| other != own && written[0] < high && low < written[1];
+            if !overlap(self.written_by_any, [low, high]) {
+                return false;
+            }
+            let met = |(other, written): (usize, &[u64; 2])| other != own && overlap(*written, [low, high]);
             if !self.written.iter().enumerate().any(met) {
                 return false;
             }
@@ -213,6 +225,8 @@ impl Within {
             let [low, high] = bounds(access);
             let written = &mut self.written[wave as usize];
             *written = [written[0].min(low), written[1].max(high)];
+            let [lowest, highest] = self.written_by_any;
+            self.written_by_any = [lowest.min(low), highest.max(high)];
         }
         let at = self.list(wave, kind, access.pc);
         let list = &mut self.lists[at];
@@ -226,10 +240,16 @@ impl Within {
         let clock = self.clocks[wave as usize];
         // Atomics of one instruction and clock are few: clocks advance with each. 2^24 of them repeat a key, which joins lists.
         let key = (u64::from(wave) << 56) | (u64::from(clock & 0xFF_FFFF) << 32) | u64::from(pc);
+        let recent = (pc / 8) as usize % RECENT;
+        if self.recent[recent].0 == key && self.recent[recent].1 < self.used {
+            return self.recent[recent].1;
+        }
         if let Some(&at) = self.index.get(&key) {
+            self.recent[recent] = (key, at);
             return at;
         }
         let at = self.used;
+        self.recent[recent] = (key, at);
         let list =
             List { wave, clock, pc, kind, low: u64::MAX, high: 0, ascending: true, pieces: Vec::new() };
         match self.lists.get_mut(at) {
@@ -255,6 +275,12 @@ impl Within {
     }
 }
 
+/// Whether ranges, from the first byte to the first one behind, have a byte in common.
+#[inline]
+const fn overlap(a: [u64; 2], b: [u64; 2]) -> bool {
+    a[0] < b[1] && b[0] < a[1]
+}
+
 /// The first byte of an access and the first one behind it.
 #[inline]
 fn bounds(access: &WaveAccess<'_>) -> [u64; 2] {
@@ -264,9 +290,10 @@ fn bounds(access: &WaveAccess<'_>) -> [u64; 2] {
             let last = run.address().saturating_add((run.count() - 1) * run.step());
             [run.address(), last.saturating_add(bytes)]
         }
-        Addresses::Each(addresses) => lanes(access.exec)
-            .map(|lane| addresses[lane])
-            .fold([u64::MAX, 0], |[low, high], at| [low.min(at), high.max(at.saturating_add(bytes))]),
+        Addresses::Each(addresses) => {
+            let Extent { low, high, .. } = Extent::of(access.exec, addresses);
+            [low, high.saturating_add(bytes)]
+        }
     }
 }
 
@@ -282,29 +309,11 @@ fn pieces(access: &WaveAccess<'_>, mut each: impl FnMut(Piece)) {
         each(Piece { start, end: start.saturating_add(run.count() * size), lane, bytes });
         return;
     }
-    let addresses = access.addresses.materialise();
-    let mut open: Option<Piece> = None;
-    for lane in lanes(access.exec) {
-        let at = addresses[lane];
-        match &mut open {
-            Some(piece) if piece.start == at && piece.end == at.saturating_add(size) => {}
-            Some(piece) if piece.end == at && neighbours(piece, lane) => piece.end = at.saturating_add(size),
-            _ => {
-                let lane = u32::try_from(lane).expect("a wave has 64 lanes");
-                if let Some(piece) =
-                    open.replace(Piece { start: at, end: at.saturating_add(size), lane, bytes })
-                {
-                    each(piece);
-                }
-            }
-        }
-    }
-    open.into_iter().for_each(each);
-}
-
-/// Whether a lane follows the last one of a piece.
-fn neighbours(piece: &Piece, lane: usize) -> bool {
-    u64::from(piece.lane) + (piece.end - piece.start) / u64::from(piece.bytes) == lane as u64
+    access.addresses.with(|addresses| {
+        stretch::for_each(access.exec, addresses, size, |Stretch { start, end, lane }| {
+            each(Piece { start, end, lane, bytes });
+        });
+    });
 }
 
 #[cfg(test)]

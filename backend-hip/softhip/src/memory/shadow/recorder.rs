@@ -1,5 +1,10 @@
 //! Recording the accesses of one wave instruction.
 
+#![expect(
+    clippy::inline_always,
+    reason = "most blocks are recorded already, which is told by two comparisons"
+)]
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::page::PageLock;
@@ -64,7 +69,7 @@ impl<'a> Recorder<'a> {
     }
 
     /// Records that the bytes `mask` of `block` are touched. After a conflict nothing more is recorded.
-    #[inline]
+    #[inline(always)]
     pub(in crate::memory) fn touch(&mut self, block: u64, mask: u64) {
         let slot = Slot(&self.records[index(block)]);
         // Is everything about the access recorded already: by this actor, or as bytes that many read?
@@ -80,7 +85,6 @@ impl<'a> Recorder<'a> {
         self.touch_anew(slot, block, mask);
     }
 
-    #[inline]
     fn touch_anew(&mut self, slot: Slot<'_>, block: u64, mask: u64) {
         if block / PAGE_BLOCKS != self.page {
             self.enter(block / PAGE_BLOCKS);
