@@ -9,7 +9,7 @@ use super::enter::enter;
 use super::handle;
 use super::host::HostSpan;
 use crate::control::current;
-use crate::sched::{Given, Shape};
+use crate::sched::{Given, HostBytes, Shape};
 
 /// Reads `count` entries of an array of pointers at `at`.
 ///
@@ -38,6 +38,28 @@ unsafe fn argument_values(kernel: &Kernel, params: *mut *mut c_void) -> Vec<Opti
         }));
     }
     values
+}
+
+/// As [`argument_values`], laid out as the kernel has them if none of them is missing.
+///
+/// # Safety
+///
+/// As of [`argument_values`].
+unsafe fn laid_out(kernel: &Kernel, params: *mut *mut c_void) -> Given {
+    let mut bytes = Vec::with_capacity(kernel.kernarg_size as usize);
+    for (index, argument) in kernel.explicit_arguments().enumerate() {
+        // SAFETY: one entry per argument.
+        let value = unsafe { entry(params, index) };
+        let (start, size) = (argument.offset as usize, argument.size as usize);
+        if value.is_null() || bytes.len() > start {
+            // SAFETY: as this function's.
+            return Given::Each(unsafe { argument_values(kernel, params) });
+        }
+        bytes.resize(start + size, 0);
+        // SAFETY: the entry is valid for the argument's size, and read before the launch returns.
+        unsafe { HostSpan::new(value, size) }.read(0, &mut bytes[start..]);
+    }
+    Given::Packed(bytes)
 }
 
 /// Arguments from `extra`.
@@ -109,11 +131,10 @@ pub unsafe extern "C" fn hip_module_launch_kernel(
     extra: *mut *mut c_void,
 ) -> i32 {
     enter("hipModuleLaunchKernel", |device, call| {
-        let function = handle::function(function)?;
-        let kernel = device.kernel(function)?;
+        let kernel = device.kernel(handle::function(function)?)?;
         let given = match (params.is_null(), extra.is_null()) {
             // SAFETY: as this function's.
-            (false, true) => Given::Each(unsafe { argument_values(kernel.kernel(), params) }),
+            (false, true) => unsafe { laid_out(kernel.kernel(), params) },
             // SAFETY: as this function's.
             (true, false) => unsafe { packed(extra) }?,
             (true, true) => Given::Each(Vec::new()),
@@ -125,7 +146,7 @@ pub unsafe extern "C" fn hip_module_launch_kernel(
             dynamic_lds: shared_bytes,
             cooperative: false,
         };
-        device.launch(function, shape, &given, handle::stream(stream)?, call)
+        device.launch(kernel, shape, &given, handle::stream(stream)?, call)
     })
 }
 
@@ -147,8 +168,7 @@ pub unsafe extern "C" fn hip_module_launch_cooperative_kernel(
     params: *mut *mut c_void,
 ) -> i32 {
     enter("hipModuleLaunchCooperativeKernel", |device, call| {
-        let function = handle::function(function)?;
-        let kernel = device.kernel(function)?;
+        let kernel = device.kernel(handle::function(function)?)?;
         let given = if params.is_null() {
             Given::Each(Vec::new())
         } else {
@@ -161,6 +181,6 @@ pub unsafe extern "C" fn hip_module_launch_cooperative_kernel(
             dynamic_lds: shared_bytes,
             cooperative: true,
         };
-        device.launch(function, shape, &given, handle::stream(stream)?, call)
+        device.launch(kernel, shape, &given, handle::stream(stream)?, call)
     })
 }

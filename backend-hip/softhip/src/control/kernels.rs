@@ -14,7 +14,7 @@ impl SoftDevice {
     pub fn run_kernel(&self, image: &[u8], name: &str, shape: Shape, given: &Given) -> Result<(), Code> {
         let call = || HostCall::new("run_kernel", CallSite::get());
         let module = self.load_module(image, call())?;
-        let function = self.function(module, name)?;
+        let function = self.kernel(self.function(module, name)?)?;
         self.launch(function, shape, given, StreamId::NULL, call())?;
         self.synchronise()?;
         self.unload_module(module)

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use code_object::{ArgumentKind, Kernel};
 use hip_api::Code;
 
-use super::{FunctionId, SoftDevice};
+use super::SoftDevice;
+use crate::exec::LoadedKernel;
 use crate::report::{HostCall, LaunchProblem, Problem, Report};
 use crate::sched::{Dispatch, Given, Shape, StreamId, Work, assemble, check_pointers};
 
@@ -13,13 +14,12 @@ impl SoftDevice {
     /// Checks a launch and queues it.
     pub(crate) fn launch(
         &self,
-        function: FunctionId,
+        function: Arc<LoadedKernel>,
         shape: Shape,
         given: &Given,
         stream: StreamId,
         call: HostCall,
     ) -> Result<(), Code> {
-        let function = Arc::clone(&self.state().modules.function(function)?.run);
         let kernel = function.kernel();
         let arguments = shape.check(kernel).and_then(|()| {
             let segment = assemble(kernel, shape, given)?;
@@ -32,10 +32,13 @@ impl SoftDevice {
             self.state().reports.push(Report::new(problem).call(call.clone()));
             code
         })?;
-        if self.state().label_by_arguments {
+        let (labels, bounds_only) = {
+            let mut state = self.state();
+            (state.label_by_arguments, !state.selects(&kernel.name))
+        };
+        if labels {
             self.label_arguments(kernel, &kernarg);
         }
-        let bounds_only = !self.state().selects(&kernel.name);
         let dispatch = Dispatch {
             kernel: function,
             grid: shape.grid,

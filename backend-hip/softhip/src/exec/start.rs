@@ -52,7 +52,7 @@ impl Start {
     ) -> Result<Self, StartError> {
         let (block, kernarg) = (dispatch.block, dispatch.kernarg_address);
         let pair = |address: u64| [address as u32, (address >> 32) as u32];
-        let mut user = Vec::new();
+        let mut user = Vec::with_capacity(MOST_USER_SGPRS);
         for which in UserSgpr::ALL.into_iter().filter(|&which| descriptor.has_user_sgpr(which)) {
             match which {
                 UserSgpr::KernargSegmentPtr => user.extend(pair(kernarg)),
@@ -105,14 +105,20 @@ impl Start {
         wave.s[usize::from(scalar::M0)] = u32::MAX;
         let [x, y, _] = self.block;
         let [mut at_x, mut at_y, mut at_z] = [first % x, first / x % y, first / x / y];
-        for ids in &mut wave.v[0] {
-            *ids = at_x | (at_y << 10) | (at_z << 20);
-            at_x += 1;
-            if at_x == x {
-                (at_x, at_y) = (0, at_y + 1);
-            }
-            if at_y == y {
-                (at_y, at_z) = (0, at_z + 1);
+        if at_x + WAVE as u32 <= x {
+            // All in one row.
+            let row = (at_y << 10) | (at_z << 20);
+            wave.v[0] = std::array::from_fn(|lane| (at_x + lane as u32) | row);
+        } else {
+            for ids in &mut wave.v[0] {
+                *ids = at_x | (at_y << 10) | (at_z << 20);
+                at_x += 1;
+                if at_x == x {
+                    (at_x, at_y) = (0, at_y + 1);
+                }
+                if at_y == y {
+                    (at_y, at_z) = (0, at_z + 1);
+                }
             }
         }
         wave.scc = false;

@@ -84,6 +84,17 @@ impl Allocation {
         }
     }
 
+    /// As [`tombstone`](Self::tombstone), of an allocation that nobody else holds.
+    pub(super) fn bury(&mut self, freed: Option<Site>) {
+        self.limit = 0;
+        self.writable = false;
+        self.cells = Cells::empty();
+        self.init = Init::empty();
+        self.shadow = Shadow::empty();
+        self.undo = Undo::default();
+        self.freed = freed;
+    }
+
     pub(super) fn contents(&self) -> Contents<'_> {
         Contents { cells: &self.cells, init: &self.init }
     }

@@ -107,6 +107,17 @@ impl Memory {
 
     /// Allocates `size` bytes, uninitialised, and answers their address.
     pub fn allocate(&self, size: u64, kind: AllocationKind, site: Option<Site>) -> Result<u64, MemoryError> {
+        self.allocate_with(size, kind, site, &[])
+    }
+
+    /// As [`allocate`](Self::allocate); the first bytes hold `data`.
+    pub(crate) fn allocate_with(
+        &self,
+        size: u64,
+        kind: AllocationKind,
+        site: Option<Site>,
+        data: &[u8],
+    ) -> Result<u64, MemoryError> {
         if size == 0 {
             return Err(MemoryError::Empty);
         }
@@ -125,6 +136,10 @@ impl Memory {
             return Err(refuse());
         };
         let base = allocation.base;
+        if !data.is_empty() {
+            allocation.cells.write(0, data);
+            allocation.init.cover(0, data.len() as u64);
+        }
         Arc::make_mut(&mut state.space).insert(Arc::new(allocation));
         if !pinned {
             state.used += size;
@@ -143,10 +158,11 @@ impl Memory {
         if allocation.is_freed() {
             return Err(MemoryError::DoubleFree { address, allocation: Box::new(allocation.info()) });
         }
-        Arc::make_mut(&mut state.space).insert(Arc::new(allocation.tombstone(site)));
-        if allocation.kind() != AllocationKind::Pinned {
-            state.used -= allocation.size;
-            state.slots.quarantine(allocation.kind(), address, allocation.size);
+        let (kind, size) = (allocation.kind(), allocation.size);
+        Arc::make_mut(&mut state.space).free(allocation, site);
+        if kind != AllocationKind::Pinned {
+            state.used -= size;
+            state.slots.quarantine(kind, address, size);
         }
         Ok(())
     }
@@ -175,6 +191,19 @@ impl Memory {
     /// The freed allocation that an address is in.
     pub fn freed_at(&self, address: u64) -> Option<AllocationInfo> {
         self.found_at(address, Allocation::is_freed)
+    }
+
+    /// The first of the addresses that is in a freed allocation.
+    pub fn first_freed<T>(
+        &self,
+        mut addresses: impl Iterator<Item = (T, u64)>,
+    ) -> Option<(T, u64, AllocationInfo)> {
+        let state = self.state();
+        addresses.find_map(|(of, address)| {
+            let nearest = state.space.nearest(address)?;
+            let is_freed = nearest.is_freed() && nearest.distance(address) == 0;
+            is_freed.then(|| (of, address, nearest.info()))
+        })
     }
 
     fn found_at(&self, address: u64, wanted: impl Fn(&Allocation) -> bool) -> Option<AllocationInfo> {

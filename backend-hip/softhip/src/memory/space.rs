@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::allocation::Allocation;
 use super::cells::index;
 use super::fault::AllocationKind;
+use super::site::Site;
 
 /// Bits of an address below its slot number: a slot is 4 GiB.
 const SLOT_BITS: u32 = 32;
@@ -89,6 +90,24 @@ impl Space {
                 self.pinned.remove(&base);
             }
             self.pinned.insert(allocation.base, allocation);
+        }
+    }
+
+    /// Replaces an allocation by its tombstone.
+    pub(super) fn free(&mut self, allocation: Arc<Allocation>, site: Option<Site>) {
+        let base = allocation.base;
+        self.live.remove(&base);
+        let slot = (base >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
+        let is_small = allocation.size <= SLOT_BYTES;
+        // A small one stands only in its slot. Most launches free their arguments so, once no launch looks at them any more.
+        if is_small && let Some(Some(entry)) = self.slots.get_mut(index(slot)) {
+            drop(allocation);
+            match Arc::get_mut(entry) {
+                Some(allocation) => allocation.bury(site),
+                None => *entry = Arc::new(entry.tombstone(site)),
+            }
+        } else {
+            self.insert(Arc::new(allocation.tombstone(site)));
         }
     }
 

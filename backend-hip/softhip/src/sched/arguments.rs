@@ -161,21 +161,19 @@ fn check_packed(kernel: &Kernel, given: usize) -> Result<(), LaunchProblem> {
 
 /// No pointer argument may point into freed memory.
 pub fn check_pointers(kernel: &Kernel, segment: &[u8], memory: &Memory) -> Result<(), LaunchProblem> {
-    for (index, argument) in kernel.explicit_arguments().enumerate() {
+    let pointers = kernel.explicit_arguments().enumerate().filter_map(|(index, argument)| {
         let start = argument.offset as usize;
         let pointer = segment.get(start..).and_then(|rest| rest.first_chunk::<8>());
-        if let (ArgumentKind::GlobalBuffer, Some(bytes)) = (&argument.kind, pointer) {
-            let address = u64::from_le_bytes(*bytes);
-            if let Some(allocation) = memory.freed_at(address) {
-                let allocation = Box::new(allocation);
-                return Err(LaunchProblem::StaleArgument {
-                    index,
-                    name: argument.name.clone(),
-                    address,
-                    allocation,
-                });
-            }
-        }
+        let address = pointer.filter(|_| matches!(argument.kind, ArgumentKind::GlobalBuffer))?;
+        Some(((index, argument), u64::from_le_bytes(*address)))
+    });
+    match memory.first_freed(pointers) {
+        Some(((index, argument), address, allocation)) => Err(LaunchProblem::StaleArgument {
+            index,
+            name: argument.name.clone(),
+            address,
+            allocation: Box::new(allocation),
+        }),
+        None => Ok(()),
     }
-    Ok(())
 }

@@ -365,6 +365,13 @@ impl Scheduler {
 
     /// Runs `stream` up to its operation `number`, and of the other streams what that needs.
     fn run_until(&mut self, memory: &Memory, stream: usize, number: u64) {
+        let is_random = matches!(self.policy, Policy::Random(_));
+        while self.queues.streams[stream].done < number
+            && !is_random
+            && self.queues.obstacle(stream).is_none()
+        {
+            self.run_next(memory, stream);
+        }
         if self.queues.streams[stream].done >= number {
             return;
         }
@@ -374,9 +381,7 @@ impl Scheduler {
                 goals.pop();
             } else if let Some(first) = self.queues.obstacle(stream) {
                 goals.push(first);
-            } else if matches!(self.policy, Policy::Random(_))
-                && splitmix64(&mut self.random).is_multiple_of(2)
-            {
+            } else if is_random && splitmix64(&mut self.random).is_multiple_of(2) {
                 self.run_any(memory);
             } else {
                 self.run_next(memory, stream);

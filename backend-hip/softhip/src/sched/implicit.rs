@@ -1,5 +1,7 @@
 //! What the runtime lays out in device memory for a launch, because the kernel asks for it.
 
+use std::sync::Arc;
+
 use code_object::{ArgumentKind, Hidden, Kernel, UserSgpr};
 
 use super::dispatch::Dispatch;
@@ -15,13 +17,14 @@ impl Dispatch {
     /// Lays out what the kernel's hidden arguments and registers point to, and passes it. All that is allocated is in
     /// `addresses`, even after an error.
     pub(super) fn provide(&mut self, memory: &Memory, addresses: &mut Vec<u64>) -> Result<(), Box<Report>> {
-        let Some(kernel) = self.kernel.metadata().cloned() else { return Ok(()) };
-        if asks_for(&kernel, &Hidden::QueuePtr) || kernel.descriptor.has_user_sgpr(UserSgpr::QueuePtr) {
+        let shared = Arc::clone(&self.kernel);
+        let Some(kernel) = shared.metadata() else { return Ok(()) };
+        if asks_for(kernel, &Hidden::QueuePtr) || kernel.descriptor.has_user_sgpr(UserSgpr::QueuePtr) {
             self.queue_address = stage(&queue(), self, memory)?.unwrap_or(0);
             addresses.push(self.queue_address);
-            self.pass(&kernel, &Hidden::QueuePtr, self.queue_address);
+            self.pass(kernel, &Hidden::QueuePtr, self.queue_address);
         }
-        if asks_for(&kernel, &Hidden::HostcallBuffer) {
+        if asks_for(kernel, &Hidden::HostcallBuffer) {
             let resident = if self.cooperative { u64::from(self.groups()) } else { 1 };
             let threads: u32 = self.block.iter().product();
             let layout = Layout::new(resident * u64::from(threads).div_ceil(WAVE as u64));
@@ -30,19 +33,19 @@ impl Dispatch {
             memory.fill(address, &[0], layout.size()).map_err(copy_fault)?;
             memory.write(address, &layout.image(address)).map_err(copy_fault)?;
             self.hostcall_address = address;
-            self.pass(&kernel, &Hidden::HostcallBuffer, address);
+            self.pass(kernel, &Hidden::HostcallBuffer, address);
         }
         // Without it, a kernel knows that its workgroups cannot meet.
-        if self.cooperative && asks_for(&kernel, &Hidden::MultigridSyncArg) {
+        if self.cooperative && asks_for(kernel, &Hidden::MultigridSyncArg) {
             // No other grids; two counters; the number of workgroups.
             let words = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, self.groups(), 0];
             let address = self.room(size_of_val(&words) as u64, "the meeting of workgroups", memory)?;
             addresses.push(address);
             memory.write(address, &words.map(u32::to_le_bytes).concat()).map_err(copy_fault)?;
-            self.pass(&kernel, &Hidden::MultigridSyncArg, address);
+            self.pass(kernel, &Hidden::MultigridSyncArg, address);
         }
-        self.pass(&kernel, &Hidden::PrivateBase, PRIVATE_APERTURE.into());
-        self.pass(&kernel, &Hidden::SharedBase, SHARED_APERTURE.into());
+        self.pass(kernel, &Hidden::PrivateBase, PRIVATE_APERTURE.into());
+        self.pass(kernel, &Hidden::SharedBase, SHARED_APERTURE.into());
         Ok(())
     }
 

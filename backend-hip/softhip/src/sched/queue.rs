@@ -90,7 +90,7 @@ impl Queues {
         wait: Option<Point>,
     ) -> u64 {
         let mut after: Vec<(usize, u64)> = Vec::new();
-        let mut clock = self.streams[stream].clock.clone();
+        let mut clock = std::mem::take(&mut self.streams[stream].clock);
         clock.join(host);
         for (other, peer) in self.streams.iter().enumerate() {
             let null_and_blocking =
@@ -109,9 +109,10 @@ impl Queues {
         let queue = &mut self.streams[stream];
         queue.issued += 1;
         let number = queue.issued;
-        queue.clock = clock.clone();
+        let before = clock.clone();
+        queue.clock = clock;
         queue.clock.reach(stream, number);
-        queue.queue.push_back(Entry { number, work, call, clock, after, event: None });
+        queue.queue.push_back(Entry { number, work, call, clock: before, after, event: None });
         number
     }
 

@@ -35,7 +35,7 @@ impl Work {
                 let writes = Ranges::one(to, pattern.len() as u64 * count);
                 Ok(Outcome { footprint: Footprint { writes, ..Footprint::default() }, ran: None })
             }
-            Self::Launch(dispatch) => launch(*dispatch, memory, mode),
+            Self::Launch(dispatch) => launch(dispatch, memory, mode),
             Self::Host(function) => {
                 function();
                 Ok(Outcome::default())
@@ -127,7 +127,7 @@ impl CopyShape {
     }
 }
 
-fn launch(mut dispatch: Dispatch, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Report>> {
+fn launch(mut dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Report>> {
     let site = dispatch.site.clone();
     let mut addresses = Vec::new();
     let provided = dispatch.provide(memory, &mut addresses);
@@ -169,10 +169,11 @@ pub(super) fn stage(bytes: &[u8], dispatch: &Dispatch, memory: &Memory) -> Resul
         return Ok(None);
     }
     let size = bytes.len() as u64;
-    let address = memory.allocate(size, AllocationKind::Kernarg, dispatch.site.clone()).map_err(|error| {
+    let site = dispatch.site.clone();
+    let staged = memory.allocate_with(size, AllocationKind::Kernarg, site, bytes);
+    let refuse = |error| {
         let reason = format!("no room for {size} bytes of arguments: {error}");
         Box::new(Report::new(Problem::CodeObject { reason }))
-    })?;
-    memory.write(address, bytes).map_err(copy_fault)?;
-    Ok(Some(address))
+    };
+    staged.map(Some).map_err(refuse)
 }
