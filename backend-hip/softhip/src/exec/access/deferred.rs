@@ -3,7 +3,8 @@
 //! Most kernels write LDS, meet at a barrier, and read. Waves write to places of their own; a read of what no other wave
 //! has written since the last barrier can race only with a later write. So such accesses go to a list. The next barrier
 //! empties the list; only if an access that may race with one of them comes near it before that, all are recorded, in
-//! their order. "Near" means within one block of 64 bytes, or within the span of an access whose lanes are scattered.
+//! their order. "Near" means within one block of 64 bytes, or within the span of an access whose lanes are scattered. As long
+//! as the list is short, what is near is looked up in it: waves that write rows next to each other share the blocks between.
 
 use super::active;
 use super::lds::{Lds, Touch};
@@ -17,6 +18,9 @@ const BLOCKS: usize = 1024;
 /// Accesses, and scattered ones among them, that are listed before they are recorded after all.
 const LISTED: usize = 1 << 16;
 const SCATTERED: usize = 512;
+
+/// Accesses among which one that is near others is looked up.
+const LOOKED_UP: usize = 256;
 
 /// Neighbouring blocks, from the first to the last.
 #[derive(Debug, Clone, Copy)]
@@ -72,6 +76,14 @@ impl Blocks {
         }
     }
 
+    /// Adds those of the span that are in `all` and not in `own`.
+    #[inline(always)]
+    fn add_common(&mut self, span: Span, all: &Self, own: &Self) {
+        for (word, mask) in span.masks() {
+            self.0[word] |= mask & all.0[word] & !own.0[word];
+        }
+    }
+
     fn join(&mut self, other: &Self) {
         for (word, more) in self.0.iter_mut().zip(other.0) {
             *word |= more;
@@ -92,6 +104,17 @@ struct Listed {
     at: u32,
 }
 
+impl Listed {
+    /// From the first byte to the first one behind; `None` if there are gaps.
+    fn bytes(&self) -> Option<[u32; 2]> {
+        match self.pattern {
+            Pattern::Same => Some([self.at, self.at + self.bytes]),
+            Pattern::Packed => Some([self.at, self.at + WAVE as u32 * self.bytes]),
+            Pattern::Any => None,
+        }
+    }
+}
+
 /// Waves of a workgroup.
 const WAVES: usize = 16;
 
@@ -105,6 +128,8 @@ pub(super) struct Deferred {
     /// Where the listed writes are, of all waves and of each.
     written: Blocks,
     written_by: [Blocks; WAVES],
+    /// Blocks in which several waves have listed writes.
+    mixed: Blocks,
     /// Where accesses, and writes among them, have been recorded since the last barrier.
     recorded: Blocks,
     recorded_writes: Blocks,
@@ -133,7 +158,7 @@ impl Deferred {
         }
         self.list.clear();
         self.scattered.clear();
-        (self.read, self.written) = Default::default();
+        (self.read, self.written, self.mixed) = Default::default();
         self.written_by = Default::default();
     }
 
@@ -151,12 +176,24 @@ impl Deferred {
         } else {
             !self.recorded_writes.meets(span)
         };
-        apart && self.written.meets_only(span, own)
+        apart && self.written.meets_only(span, own) && !self.mixed.meets(span)
+    }
+
+    /// As [`takes`](Self::takes), by looking at each listed access.
+    fn takes_after_all(&self, writes: bool, span: Span, lanes: &Together, wave: u32) -> bool {
+        let recorded = if writes { &self.recorded } else { &self.recorded_writes };
+        let few = self.list.len() <= LOOKED_UP && (wave as usize) < WAVES;
+        few && !recorded.meets(span)
+            && self.list.iter().filter(|other| other.wave != wave && (writes || other.writes)).all(|other| {
+                let [low, high] = [lanes.span[0], lanes.span[1] + lanes.bytes];
+                other.bytes().is_some_and(|[start, end]| end <= low || high <= start)
+            })
     }
 
     #[inline(always)]
     fn add(&mut self, writes: bool, span: Span, lanes: &Together, wave: u32, offset: u32) {
         if writes {
+            self.mixed.add_common(span, &self.written, &self.written_by[wave as usize]);
             self.written.add(span);
             self.written_by[wave as usize].add(span);
         } else {
@@ -187,7 +224,10 @@ impl Lds {
     #[inline(always)]
     pub(super) fn defer<const WRITE: bool>(&mut self, lanes: &Together, wave: u32, offset: u32) -> bool {
         let Some(span) = self.span(lanes) else { return false };
-        if self.checks.races && !self.deferred.takes(WRITE, span, wave) {
+        if self.checks.races
+            && !self.deferred.takes(WRITE, span, wave)
+            && !self.deferred.takes_after_all(WRITE, span, lanes, wave)
+        {
             return false;
         }
         if WRITE {
@@ -211,6 +251,32 @@ impl Lds {
         true
     }
 
+    /// As [`defer`](Self::defer), of a read of `bytes` (whole words) at one address by all lanes.
+    #[inline(always)]
+    pub(super) fn defer_read_of_all(&mut self, at: u32, bytes: u32, wave: u32, offset: u32) -> bool {
+        let (first, last) = (at as usize / 4, (at + bytes - 1) as usize / 4);
+        if self.words.len() > BLOCK * BLOCKS || last >= self.words.len() {
+            return false;
+        }
+        let span = Span::of_words(first, last);
+        if self.checks.uninitialised
+            && !self.deferred.initialised.contains(span)
+            && self.written[first..=last].iter().any(|&word| word != 15)
+        {
+            return false;
+        }
+        if self.checks.races {
+            if self.deferred.is_full() || !self.deferred.takes(false, span, wave) {
+                return false;
+            }
+            self.deferred.read.add(span);
+            let pattern = Pattern::Same;
+            let exec = u64::MAX;
+            self.deferred.list.push(Listed { writes: false, wave, offset, exec, bytes, pattern, at });
+        }
+        true
+    }
+
     #[inline(always)]
     fn mark_written(&mut self, lanes: &Together) {
         let words = lanes.bytes as usize / 4;
@@ -218,12 +284,21 @@ impl Lds {
         match lanes.pattern {
             Pattern::Same => self.written[first..first + words].fill(15),
             Pattern::Packed => self.written[first..first + WAVE * words].fill(15),
-            Pattern::Any => {
-                for lane in active(lanes.exec) {
-                    let first = lanes.addresses[lane] as usize / 4;
-                    self.written[first..first + words].fill(15);
-                }
-            }
+            Pattern::Any => match words {
+                1 => self.mark_lanes::<1>(lanes),
+                2 => self.mark_lanes::<2>(lanes),
+                3 => self.mark_lanes::<3>(lanes),
+                _ => self.mark_lanes::<4>(lanes),
+            },
+        }
+    }
+
+    /// `N` words of each lane have been written; inactive lanes have the address of an active one.
+    #[inline(always)]
+    fn mark_lanes<const N: usize>(&mut self, lanes: &Together) {
+        for address in lanes.addresses {
+            let first = address as usize / 4;
+            self.written[first..first + N].copy_from_slice(&[15; N]);
         }
     }
 
@@ -312,7 +387,8 @@ impl Lds {
         deferred.recorded.join(&deferred.read);
         deferred.recorded.join(&deferred.written);
         deferred.recorded_writes.join(&deferred.written);
-        (deferred.read, deferred.written, deferred.written_by) = Default::default();
+        (deferred.read, deferred.written, deferred.mixed) = Default::default();
+        deferred.written_by = Default::default();
         for Listed { writes, wave, offset, exec, bytes, pattern, at } in list {
             let addresses = match pattern {
                 Pattern::Any => scattered[at as usize],

@@ -433,6 +433,18 @@ pub(super) struct Access<'a> {
 }
 
 impl Access<'_> {
+    /// The address, if it is the same for all lanes, and the access is inside of LDS and of whole words.
+    #[inline(always)]
+    fn address_of_all(&self) -> Option<u32> {
+        let first = self.addresses[0];
+        let apart = self.addresses.iter().fold(0, |apart, address| apart | (address ^ first));
+        let at = first.wrapping_add(self.offset);
+        let inside = u64::from(at) + u64::from(self.width.bytes) <= self.lds.len();
+        // The sum has 32 bits here, and more in the general way.
+        let is_one = apart == 0 && self.exec == u64::MAX && at >= first;
+        (is_one && inside && (at | self.width.bytes).is_multiple_of(4)).then_some(at)
+    }
+
     /// Answers the bank conflicts, if the access is one for this way and has been checked and recorded.
     #[inline(always)]
     fn pass<const WRITE: bool>(&mut self) -> Option<(Together, u64)> {
@@ -454,6 +466,14 @@ impl Job for Load<'_> {
     #[inline(always)]
     fn run(self) -> Option<u64> {
         let Self(mut access, to) = self;
+        if let Some(at) = access.address_of_all()
+            && access.lds.defer_read_of_all(at, access.width.bytes, access.wave, access.instruction)
+        {
+            for (register, &word) in to.iter_mut().zip(&access.lds.words[at as usize / 4..]) {
+                *register = [word; WAVE];
+            }
+            return Some(0);
+        }
         let (lanes, conflicts) = access.pass::<false>()?;
         access.lds.load(&lanes, to, access.width);
         Some(conflicts)
