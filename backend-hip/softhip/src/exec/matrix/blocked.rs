@@ -81,6 +81,8 @@ fn add_all<F: Format, T: Tile>(
     for first in (0..T::K).step_by(group) {
         let (scales, missing) = scales::<T>(&a.field, &b.field, first, group);
         let parts = T::ROWS / SIDE;
+        // One bit for each sixteen results. What is left over comes later: no call is to interrupt the loop.
+        let mut left = 0u64;
         for column in 0..parts {
             let mut columns = [_mm512_setzero_ps(); GROUP];
             for (k, column_of_b) in (first..first + group).zip(&mut columns) {
@@ -94,11 +96,15 @@ fn add_all<F: Format, T: Tile>(
                         && sixteen(lanes, &scales[r].as_chunks().0[part], &columns[..group], |k| {
                             row(first + k)
                         });
-                    if !fits {
-                        rest(first, Place { r, part, i: 0 }, lanes);
-                    }
+                    left |= u64::from(!fits) << (r * (WAVE / SIDE) + part);
                 }
             }
+        }
+        while left != 0 {
+            let at = left.trailing_zeros() as usize;
+            left &= left - 1;
+            let (r, part) = (at / (WAVE / SIDE), at % (WAVE / SIDE));
+            rest(first, Place { r, part, i: 0 }, &mut d[r].as_chunks_mut::<SIDE>().0[part]);
         }
     }
     true

@@ -99,7 +99,8 @@ impl<const M: usize, const BLOCKS: usize, const IN_LANE: usize> Tile for Geometr
         part: usize,
         k: usize,
     ) -> T {
-        elements[k % PER][(Self::row(r, part).1 + M * (k / PER)) % WAVE]
+        // A row is below M: said so, the index needs no other check than that of `k`.
+        elements[k % PER][Self::row(r, part).1 % M + M * (k / PER)]
     }
 
     #[inline(always)]
