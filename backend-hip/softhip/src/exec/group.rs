@@ -209,6 +209,9 @@ impl<'a> Worker<'a> {
     /// Keeps one note for each pair of instructions.
     fn take_notes(&mut self, group: &mut Group) {
         let (global, local) = (group.take_notes(), self.lds.take_notes());
+        if global.is_empty() && local.is_empty() {
+            return;
+        }
         let notes = global.into_iter().map(|note| self.global_race(note)).collect::<Vec<_>>();
         let notes = notes.into_iter().chain(local.into_iter().map(|note| self.lds_race(note)));
         for failure in notes.collect::<Vec<_>>() {
@@ -314,16 +317,19 @@ impl<'a> Worker<'a> {
 /// The interpreter's loop.
 pub(super) fn interpret(c: &mut Cx<'_>, budget: u64, turn: u64) -> Step {
     let turn = turn.min(budget.saturating_sub(c.wave.executed).saturating_add(1));
-    let watched = c.program.watched().filter(|_| c.memory.checks().waits);
-    let traced = c.program.traced();
-    for executed in 1..=turn {
-        let Some(u) = c.program.uop(c.wave.pc) else {
+    let program = c.program;
+    let watched = program.watched().filter(|_| c.memory.checks().waits);
+    let traced = program.traced();
+    let mut executed = 0;
+    while executed < turn {
+        executed += 1;
+        let at = c.wave.pc;
+        let Some(u) = program.uop(at) else {
             c.wave.executed += executed;
             let reason = "the kernel runs past the end of its code".to_owned();
             return c.fault(Trap::new(Problem::Instruction { words: Vec::new(), reason }));
         };
-        let at = c.wave.pc;
-        c.wave.pc += 1;
+        c.wave.pc = at + 1;
         c.counters.instructions[u.kind as usize] += 1;
         if c.wave.poison != 0 && poison::gate(c, u) != Step::Next {
             return Step::Trap;
