@@ -44,6 +44,7 @@ pub(super) fn bare(inst: Inst) -> Uop {
         splat: 0,
         splat_width: [1; 3],
         sdst: SINK,
+        select: [0, 7],
         scalar: [Scalar::Constant(0); 3],
         target: u32::MAX,
         clamp: inst.vop_mods().clamp,

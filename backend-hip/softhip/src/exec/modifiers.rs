@@ -5,13 +5,14 @@
 
 use half::f16;
 
-use super::core::cx::{Cx, Step};
+use super::core::cx::{Cx, Handler, Step};
 use super::core::lanes::{map_unmodified, merge, transform};
 use super::core::uop::Uop;
 use super::core::vectorised::lanewise;
 use super::dpp;
 use super::float::{Float, flush};
 use super::resolve::Layout;
+use super::valu;
 use crate::isa::inst::{Sdwa, SdwaSel, SdwaUnused, VopMods};
 use crate::isa::table::rule::OpSel;
 use crate::isa::table::{Ty, vop_rule};
@@ -35,9 +36,19 @@ pub(super) fn redirect(layout: &Layout, u: &mut Uop) {
         u.dst = layout.result_slot();
         any = true;
     }
-    if any || matches!(u.inst.mods, Mods::Dpp(..)) {
-        u.run = if converts_part(u) { lanewise!(part_to_f32) } else { modified };
+    let mods = u.inst.vop_mods();
+    u.select = [mods.op_sel, mods.op_sel_hi];
+    if let Some(handler) = valu::packed::of_halves(u.inst.op).filter(|_| any && only_selects(u)) {
+        u.run = handler;
+    } else if any || matches!(u.inst.mods, Mods::Dpp(..)) {
+        u.run = part_to_f32(u).unwrap_or(modified);
     }
+}
+
+/// Sources have no modifier but the choice of halves, and the result has none.
+fn only_selects(u: &Uop) -> bool {
+    let mods = u.inst.vop_mods();
+    (mods.abs, mods.neg, mods.neg_hi) == (0, 0, 0) && u.dst == u.raw_dst
 }
 
 /// Vector arithmetic, as opposed to memory and matrices.
@@ -151,28 +162,27 @@ pub(super) fn modified(c: &mut Cx<'_>, u: &Uop) -> Step {
     step
 }
 
-/// The instruction converts a byte or half of a register to f32, as unpacking does again and again.
-fn converts_part(u: &Uop) -> bool {
-    let plain = |sdwa: Sdwa| !matches!(sdwa.src_sel[0], SdwaSel::Dword) && u.dst == u.raw_dst;
-    let mods = u.inst.vop_mods();
-    matches!(u.inst.op, Op::v_cvt_f32_i32 | Op::v_cvt_f32_u32)
-        && matches!(u.inst.mods, Mods::Sdwa(_, sdwa) if plain(sdwa))
-        && (mods.abs, mods.neg) == (0, 0)
-}
-
-/// [`modified`] for what [`converts_part`], in one step. No rounding mode matters.
-#[inline(always)]
-fn part_to_f32(c: &mut Cx<'_>, u: &Uop) -> Step {
-    let Mods::Sdwa(_, sdwa) = u.inst.mods else { unreachable!("the instruction has been looked at") };
+/// Does in one step what [`modified`] would, if the instruction converts a byte or half of a register to f32, as unpacking
+/// does again and again. No rounding mode matters.
+fn part_to_f32(u: &mut Uop) -> Option<Handler> {
+    let Mods::Sdwa(mods, sdwa) = u.inst.mods else { return None };
+    let converts = matches!(u.inst.op, Op::v_cvt_f32_i32 | Op::v_cvt_f32_u32) && u.dst == u.raw_dst;
+    if !converts || sdwa.src_sel[0] == SdwaSel::Dword || (mods.abs, mods.neg) != (0, 0) {
+        return None;
+    }
     let (shift, width) = part(sdwa.src_sel[0]);
-    let spare = 32 - width;
-    // A part that is extended as a signed number is one; others are below 2^16 in either type.
-    if sdwa.sext[0] && u.inst.op == Op::v_cvt_f32_i32 {
-        map_unmodified(c, u, |x: u32| (((x >> shift) << spare) as i32 >> spare) as f32)
-    } else if sdwa.sext[0] {
-        modified(c, u)
-    } else {
-        map_unmodified(c, u, |x: u32| ((x >> shift) << spare >> spare) as f32)
+    u.select = [shift as u8, (32 - width) as u8];
+    match (sdwa.sext[0], u.inst.op) {
+        (true, Op::v_cvt_f32_i32) => Some(lanewise!(|c, u| {
+            let [shift, spare] = u.select;
+            map_unmodified(c, u, |x: u32| (((x >> shift) << spare) as i32 >> spare) as f32)
+        })),
+        (true, _) => None,
+        // What is not extended as a signed number is below 2^16 in either type.
+        (false, _) => Some(lanewise!(|c, u| {
+            let [shift, spare] = u.select;
+            map_unmodified(c, u, |x: u32| ((x >> shift) << spare >> spare) as f32)
+        })),
     }
 }
 

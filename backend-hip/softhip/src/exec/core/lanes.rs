@@ -146,7 +146,10 @@ impl<S: Operands, D: Word, F: Fn(S, usize) -> D> Job for Assign<'_, S, D, F> {
             put(&mut self.file[to], &low, self.exec);
             put(&mut self.file[to + 1], &high, self.exec);
         } else {
-            let low = std::array::from_fn(|lane| value(lane).0);
+            let mut low = [0; WAVE];
+            for (lane, low) in low.iter_mut().enumerate() {
+                *low = value(lane).0;
+            }
             put(&mut self.file[to], &low, self.exec);
         }
     }
@@ -169,11 +172,7 @@ pub(in crate::exec) fn map1<A: Word, D: Word>(c: &mut Cx<'_>, u: &Uop, f: impl F
 
 /// As [`map1`], of the source before its modifiers.
 #[inline(always)]
-pub(in crate::exec) fn map_unmodified<A: Word, D: Word>(
-    c: &mut Cx<'_>,
-    u: &Uop,
-    f: impl Fn(A) -> D,
-) -> Step {
+pub(in crate::exec) fn map_unmodified<A: Word, D: Word>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(A) -> D) -> Step {
     let exec = c.wave.exec();
     let f = |(a,): (A,), _| f(a);
     Assign { file: &mut c.wave.v, slots: u.raw_src, to: u.dst, exec, f, ty: PhantomData }.run();
@@ -305,6 +304,51 @@ pub(in crate::exec) fn settle3<A: Word, B: Word, C: Word, D: MaybeNan>(
     settle(c, u, |(s0, s1, s2)| plain(s0, s1, s2), |(s0, s1, s2)| settled(s0, s1, s2))
 }
 
+/// The first registers of `plain` of the sources in all lanes, or of `settled` if some lane's result is a NaN.
+#[inline(always)]
+fn settled_register<S: Operands, D: MaybeNan>(
+    sources: S::Sources<'_>,
+    plain: impl Fn(S) -> D,
+    settled: impl Fn(S) -> D,
+) -> Lanes {
+    let mut out = [0; WAVE];
+    let mut any_nan = false;
+    for (lane, out) in out.iter_mut().enumerate() {
+        let value = plain(S::get(sources, lane));
+        any_nan |= value.has_nan();
+        *out = value.to_registers().0;
+    }
+    if any_nan {
+        for (lane, out) in out.iter_mut().enumerate() {
+            *out = settled(S::get(sources, lane)).to_registers().0;
+        }
+    }
+    out
+}
+
+/// As [`settle3`] of one register each, for both registers of a pair: the sources are those that the instruction selects
+/// from the pairs at its unmodified sources.
+#[inline(always)]
+pub(in crate::exec) fn settle_halves<A: Word, B: Word, C: Word, D: MaybeNan>(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    plain: impl Fn(A, B, C) -> D,
+    settled: impl Fn(A, B, C) -> D,
+) -> Step {
+    let exec = c.wave.exec();
+    let (file, to) = (&mut *c.wave.v, usize::from(u.raw_dst));
+    let (plain, settled) = (|(a, b, d)| plain(a, b, d), |(a, b, d)| settled(a, b, d));
+    let slot = |i: usize, half: usize| u.raw_src[i] + u16::from((u.select[half] >> i) & 1);
+    let slots = |half: usize| [slot(0, half), slot(1, half), slot(2, half)];
+    let [low, high] = [slots(0), slots(1)];
+    // Both come before the first write: the destination may be a source, too.
+    let low = settled_register(<(A, B, C)>::sources(file, low), plain, settled);
+    let high = settled_register(<(A, B, C)>::sources(file, high), plain, settled);
+    put(&mut file[to], &low, exec);
+    put(&mut file[to + 1], &high, exec);
+    Step::Next
+}
+
 struct Select<'a> {
     mask: u64,
     set: &'a Lanes,
@@ -316,7 +360,11 @@ impl Job for Select<'_> {
     #[inline(always)]
     fn run(self) -> Lanes {
         let pick = expand(self.mask);
-        std::array::from_fn(|lane| (self.set[lane] & pick[lane]) | (self.clear[lane] & !pick[lane]))
+        let mut out = [0; WAVE];
+        for lane in 0..WAVE {
+            out[lane] = (self.set[lane] & pick[lane]) | (self.clear[lane] & !pick[lane]);
+        }
+        out
     }
 }
 
@@ -348,7 +396,11 @@ impl<F: Fn(usize) -> bool> Job for Test<F> {
     type Out = u64;
     #[inline(always)]
     fn run(self) -> u64 {
-        pack(&std::array::from_fn(|lane| u8::from((self.0)(lane))))
+        let mut flags = [0; WAVE];
+        for (lane, flag) in flags.iter_mut().enumerate() {
+            *flag = u8::from((self.0)(lane));
+        }
+        pack(&flags)
     }
 }
 

@@ -97,6 +97,9 @@ pub(in crate::exec) struct Uop {
     pub float: bool,
     /// A compare that writes EXEC, too.
     pub writes_exec: bool,
+    /// What modifiers select. Of operations on pairs of registers: which register of each source's pair the low and the high
+    /// result are made of, bit `i` for source `i`. Of conversions of a part: bits to shift it right, then left and back.
+    pub select: [u8; 2],
     /// Scalar sources; of vector operations, those that are masks or lane numbers.
     pub scalar: [Scalar; 3],
     /// Bytes per lane of a memory access.

@@ -3,12 +3,13 @@
 use half::f16;
 
 use crate::exec::core::cx::{Cx, Handler, Step};
-use crate::exec::core::lanes::{map2, map3, settle3};
+use crate::exec::core::lanes::{map2, map3, settle_halves, settle3};
 use crate::exec::core::mode::Round;
 use crate::exec::core::uop::Uop;
 use crate::exec::core::vectorised::lanewise;
 use crate::exec::core::word::Word;
 use crate::exec::float::{self, Float, soft};
+use crate::exec::modifiers::modified;
 use crate::exec::valu::float::rounded3;
 use crate::exec::valu::int::{mad_i16, mad_u16};
 use crate::isa::Op;
@@ -72,6 +73,31 @@ where
         ),
         round => rounded_pair3(c, u, round, soft::fma::<F>),
     }
+}
+
+#[inline(always)]
+fn halves_f32(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    host: impl Fn(f32, f32, f32) -> f32,
+    fast: impl Fn(f32, f32, f32) -> f32,
+) -> Step {
+    // Other modes are rare: they go by way of temporaries.
+    if c.wave.mode.round32 == Round::Nearest { settle_halves(c, u, host, fast) } else { modified(c, u) }
+}
+
+/// The handler of an operation on pairs of f32 whose instruction selects from the pairs.
+pub(in crate::exec) fn of_halves(op: Op) -> Option<Handler> {
+    Some(match op {
+        Op::v_pk_fma_f32 => lanewise!(|c, u| halves_f32(c, u, f32::host_fma, float::fma)),
+        Op::v_pk_mul_f32 => {
+            lanewise!(|c, u| halves_f32(c, u, |a, b, _| a.host_mul(b), |a, b, _| float::mul(a, b)))
+        }
+        Op::v_pk_add_f32 => {
+            lanewise!(|c, u| halves_f32(c, u, |a, b, _| a.host_add(b), |a, b, _| float::add(a, b)))
+        }
+        _ => return None,
+    })
 }
 
 /// Sources are f32 by now.
