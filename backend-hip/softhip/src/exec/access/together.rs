@@ -553,6 +553,20 @@ mod tests {
     }
 
     #[test]
+    fn waves_that_share_a_block_are_told_apart_by_words() {
+        let row = |start: u64| std::array::from_fn(|lane| start + 4 * lane as u64);
+        let whole = |addresses: [u64; WAVE]| Together::of(&addresses, u64::MAX, 4, LEN).unwrap();
+        let mut lds = Lds::new(LEN, Checks::ALL);
+        // The first row ends in the block in which the second one begins.
+        assert!(lds.pass::<true>(&whole(row(4)), 0, 1));
+        assert!(lds.pass::<true>(&whole(row(260)), 1, 2));
+        assert!(lds.pass::<false>(&whole([256; WAVE]), 0, 3), "its own");
+        assert!(!lds.defer_read_of_all(260, 4, 0, 4));
+        assert!(!lds.pass::<false>(&whole([260; WAVE]), 0, 4));
+        assert!(apart(&mut lds, AccessKind::Read, 0, 4, (&[260; WAVE], u64::MAX, 4)).is_err());
+    }
+
+    #[test]
     fn lanes_together_fare_as_lanes_apart() {
         let mut state = 1;
         let (mut passed, mut failed) = (0, 0);
