@@ -14,6 +14,7 @@
 //! | [`exec`] | the executor |
 //! | [`waits`] | missing waits and hazards: the rules, and one state machine that keeps to them |
 //! | [`lint`] | missing waits and hazards of a code object, found without running it |
+//! | [`dataflow`] | what instructions do to registers along all ways through a kernel: dead results, branches that cannot go one way |
 //! | [`trace`] | which instructions and branch directions launches reach |
 //!
 //! # Limits
@@ -23,6 +24,7 @@
 
 pub mod api;
 pub mod control;
+pub mod dataflow;
 pub mod exec;
 mod host;
 mod hostcall;

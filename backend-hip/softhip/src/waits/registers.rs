@@ -22,6 +22,14 @@ impl RegisterSet {
     /// No register.
     pub const EMPTY: Self = Self([0; WORDS]);
 
+    /// The condition bit SCC. It has the place of `null`, which holds nothing.
+    pub const SCC: Self = {
+        let bit = SCALAR + scalar::NULL as usize;
+        let mut set = Self::EMPTY;
+        set.0[bit / 64] = 1 << (bit % 64);
+        set
+    };
+
     /// `count` registers from the one that an operand names; none if it names none.
     pub fn of(operand: Operand, count: u8) -> Self {
         let (first, end) = match operand {
@@ -64,6 +72,12 @@ impl RegisterSet {
     #[must_use]
     pub fn or(&self, other: &Self) -> Self {
         Self(std::array::from_fn(|i| self.0[i] | other.0[i]))
+    }
+
+    /// Registers of this set that are not in the other.
+    #[must_use]
+    pub fn without(&self, other: &Self) -> Self {
+        Self(std::array::from_fn(|i| self.0[i] & !other.0[i]))
     }
 
     /// Only the vector registers.
@@ -132,6 +146,7 @@ impl Display for Register {
         let ttmp = usize::from(scalar::TTMP0);
         match at {
             _ if at == usize::from(scalar::M0) => f.write_str("m0"),
+            _ if at == usize::from(scalar::NULL) => f.write_str("scc"),
             _ if (ttmp..ttmp + 16).contains(&at) => write!(f, "ttmp{}", at - ttmp),
             _ => write!(f, "s{at}"),
         }
