@@ -6,8 +6,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kernels::{
-    Adoption, Backend, Buffer, DeviceError, DeviceKind, HostMemory, Identity, Numerics, Op, OpForm, Site,
-    Support, Valid,
+    Adoption, Backend, Breakpoint, Buffer, DeviceError, DeviceKind, HostMemory, Identity, Numerics, Op,
+    OpForm, Site, Support, Valid,
 };
 use softhip::control::{Options as SoftOptions, SoftDevice};
 use softhip::sched::Policy;
@@ -137,6 +137,10 @@ impl Backend for HipBackend {
 
     fn numerics(&self, op: &OpForm) -> Numerics {
         ops::numerics(op)
+    }
+
+    fn breakpoints(&self, op: &OpForm) -> Vec<Breakpoint> {
+        ops::breakpoints(op)
     }
 
     fn supports(&self, op: &OpForm) -> Support {

@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 use std::time::Instant;
 
-use kernels::Stem;
+use kernels::{Breakpoint, OpForm, Record, Size, Stem};
 use proptest::strategy::{BoxedStrategy, Strategy};
 
 use crate::name::{CaseName, NameError, Spec};
@@ -25,6 +25,20 @@ pub trait Family: 'static {
     /// Random cases.
     fn strategy() -> BoxedStrategy<Self::Spec>;
 
+    /// Small cases whose ops a backend is asked for its break points, one of each way in which it may compute.
+    fn forms() -> Vec<Self::Spec>;
+
+    /// The op of such a case.
+    fn record(spec: &Self::Spec) -> Record;
+
+    /// Gives the op of a case a size; what is possible is a multiple of [`granule`](Family::granule). False where it has no such size.
+    fn resize(spec: &mut Self::Spec, size: Size, to: usize) -> bool;
+
+    /// Sizes of a case are multiples of this.
+    fn granule(_spec: &Self::Spec, _size: Size) -> usize {
+        1
+    }
+
     /// Runs a case.
     fn run(spec: &Self::Spec, trial: &mut Trial<'_>) -> Result<(), Stop>;
 }
@@ -36,6 +50,9 @@ pub trait Cases: Sync {
 
     /// The cases that every sweep runs.
     fn names(&self) -> Vec<CaseName>;
+
+    /// Cases just below, at and above the break points of a backend.
+    fn around(&self, breakpoints: &dyn Fn(&OpForm) -> Vec<Breakpoint>) -> Vec<CaseName>;
 
     /// Random cases, which shrink to smaller ones.
     fn random(&self) -> BoxedStrategy<CaseName>;
@@ -77,6 +94,23 @@ impl<F: Family> Cases for Of<F> {
 
     fn names(&self) -> Vec<CaseName> {
         F::enumerate().iter().map(|spec| CaseName::of(F::STEM, spec)).collect()
+    }
+
+    fn around(&self, breakpoints: &dyn Fn(&OpForm) -> Vec<Breakpoint>) -> Vec<CaseName> {
+        let mut names = Vec::new();
+        for form in F::forms() {
+            for Breakpoint { size, last } in breakpoints(&F::record(&form).form()) {
+                let granule = F::granule(&form, size);
+                let at = last / granule * granule;
+                for to in [at.saturating_sub(granule), at, at + granule] {
+                    let mut spec = form.clone();
+                    if to > 0 && F::resize(&mut spec, size, to) {
+                        names.push(CaseName::of(F::STEM, &spec));
+                    }
+                }
+            }
+        }
+        names
     }
 
     fn random(&self) -> BoxedStrategy<CaseName> {

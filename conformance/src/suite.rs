@@ -1,9 +1,9 @@
 //! All cases: which there are, and running one by name.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use kernels::{Expected, SplitMix64};
+use kernels::{Expected, OpForm, SplitMix64};
 
 use crate::covering;
 use crate::data;
@@ -37,6 +37,15 @@ pub fn names(backend: &str, filter: &Filter) -> Vec<String> {
     static ALL: LazyLock<Vec<CaseName>> =
         LazyLock::new(|| FAMILIES.iter().flat_map(|family| family.names()).collect());
     ALL.iter().map(|name| name.on(backend)).filter(|name| filter.matches(name)).collect()
+}
+
+/// Full names of the cases just below, at and above the break points of `target`, the backend called `backend`; those that contain each
+/// word of `filter`.
+pub fn names_around_breakpoints(backend: &str, target: &dyn Target, filter: &Filter) -> Vec<String> {
+    let breakpoints = |form: &OpForm| target.breakpoints(form);
+    let names = FAMILIES.iter().flat_map(|family| family.around(&breakpoints)).map(|name| name.on(backend));
+    let mut seen = HashSet::new();
+    names.filter(|name| filter.matches(name) && seen.insert(name.clone())).collect()
 }
 
 /// Runs the case called `full` on `target`.
@@ -190,7 +199,6 @@ impl std::str::FromStr for Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
 
     #[test]
     fn shards_cover_everything_once() {
@@ -254,6 +262,51 @@ mod tests {
             let [least, quick] = [Slice::Least, Slice::Quick].map(|slice| slice.of(all.clone()).len());
             println!("{:12} {:6} {quick:6} {least:6} {took:?}", family.stem().name(), all.len());
         }
+    }
+
+    /// A backend that changes its way where rows of activations, and rows of weights, have more than 100 elements.
+    struct Switching;
+
+    impl Target for Switching {
+        fn identity(&self) -> kernels::Identity {
+            unreachable!("nothing runs on it")
+        }
+
+        fn supports(&self, _: &OpForm) -> kernels::Support {
+            kernels::Support::Yes
+        }
+
+        fn breakpoints(&self, _: &OpForm) -> Vec<kernels::Breakpoint> {
+            vec![kernels::Breakpoint::dim("x", 1, 100), kernels::Breakpoint::position(70)]
+        }
+
+        fn numerics(&self, _: &OpForm) -> kernels::Numerics {
+            kernels::Numerics::F32
+        }
+
+        fn run(&self, _: &kernels::Record) -> Result<Vec<Vec<u8>>, crate::target::RunError> {
+            unreachable!("nothing runs on it")
+        }
+    }
+
+    #[test]
+    fn cases_stand_just_below_at_and_above_a_break_point() {
+        let names = |filter: &str| names_around_breakpoints("soft", &Switching, &Filter::new(filter));
+        let has = |filter: &str| assert!(!names(filter).is_empty(), "{filter}");
+        for n in [99, 100, 101] {
+            has(&format!("softmax/ n={n},"));
+            has(&format!("matmul/soft/f32 k={n},"));
+        }
+        // Whole blocks: the last one before it, and its neighbours.
+        for k in [64, 96, 128] {
+            has(&format!("matmul/soft/q8_0 k={k},"));
+        }
+        for position in [69, 70, 71] {
+            has(&format!("attention/ pos={position},"));
+        }
+        assert!(names("matmul/soft/q8_0 k=100,").is_empty());
+        names("").iter().for_each(|name| understands(name).unwrap());
+        assert!(names_around_breakpoints("cpu", &Switching, &Filter::new("")).len() < 1000);
     }
 
     #[test]

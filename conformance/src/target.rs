@@ -2,7 +2,8 @@
 
 use kernels::decor::Guarded;
 use kernels::{
-    Backend, BindError, DeviceError, Identity, Numerics, OpError, OpForm, Pending, Record, Site, Support,
+    Backend, BindError, Breakpoint, DeviceError, Identity, Numerics, OpError, OpForm, Pending, Record, Site,
+    Support,
 };
 
 /// Something that can run ops.
@@ -12,6 +13,11 @@ pub trait Target {
 
     /// Whether it implements the op.
     fn supports(&self, form: &OpForm) -> Support;
+
+    /// The sizes of the op at which it changes from one way of computing to another.
+    fn breakpoints(&self, _form: &OpForm) -> Vec<Breakpoint> {
+        Vec::new()
+    }
 
     /// How it computes the op.
     fn numerics(&self, form: &OpForm) -> Numerics;
@@ -59,6 +65,10 @@ impl<D: Backend> Target for Guards<D> {
         self.backend.supports(form)
     }
 
+    fn breakpoints(&self, form: &OpForm) -> Vec<Breakpoint> {
+        self.backend.breakpoints(form)
+    }
+
     fn numerics(&self, form: &OpForm) -> Numerics {
         self.backend.numerics(form)
     }
@@ -90,6 +100,10 @@ impl<D: Backend> Target for Bare<D> {
 
     fn supports(&self, form: &OpForm) -> Support {
         self.backend.supports(form)
+    }
+
+    fn breakpoints(&self, form: &OpForm) -> Vec<Breakpoint> {
+        self.backend.breakpoints(form)
     }
 
     fn numerics(&self, form: &OpForm) -> Numerics {

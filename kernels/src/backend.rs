@@ -13,7 +13,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{
-    Buffer, DType, DeviceError, IndexBuffer, Layout, Numerics, Op, OpForm, Record, Site, Valid, View,
+    Breakpoint, Buffer, DType, DeviceError, IndexBuffer, Layout, Numerics, Op, OpForm, Record, Site, Valid,
+    View,
 };
 
 /// What a device is. A report never shows a result without it.
@@ -170,6 +171,11 @@ pub trait Backend {
 
     /// How this backend computes `op`; the op's bound follows from it.
     fn numerics(&self, op: &OpForm) -> Numerics;
+
+    /// The sizes of `op` at which this backend changes from one way of computing to another, as far as it knows them.
+    fn breakpoints(&self, _op: &OpForm) -> Vec<Breakpoint> {
+        Vec::new()
+    }
 
     /// Whether this backend implements `op` on these operands.
     fn supports(&self, op: &OpForm) -> Support;

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+mod breakpoint;
 pub mod decor;
 pub mod device_code;
 mod dtype;
@@ -31,6 +32,7 @@ mod tolerance;
 pub use backend::{
     Adoption, Backend, DeviceKind, HostMemory, HostTensor, Identity, Pending, Readback, Support,
 };
+pub use breakpoint::{Breakpoint, Size};
 pub use dtype::{DType, UnknownDType};
 pub use error::{Check, DeviceError, Error, OpError, Overrun, Side};
 pub use numerics::{Activations, Depth, Float, Growth, Numerics, Weights};

@@ -1,7 +1,7 @@
 //! Launch of `argmax.hip`: one block per row.
 
 use kernels::ops::Argmax;
-use kernels::{DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
@@ -20,6 +20,11 @@ pub(super) fn launch(queue: Queue<'_>, op: &Argmax<'_, DeviceBuffer>) -> Result<
         .u64("x_stride", x.layout.stride(0))
         .u32("n", x.layout.dim(1))
         .run(queue.stream)
+}
+
+/// Where a thread takes a further element.
+pub(super) fn breakpoints(_: &OpForm) -> Vec<Breakpoint> {
+    vec![Breakpoint::dim("x", 1, BLOCK as usize)]
 }
 
 /// How the kernel computes.

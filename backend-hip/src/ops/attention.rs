@@ -3,7 +3,7 @@
 //! None of these choices shows in the result: the kernels see to that.
 
 use kernels::ops::Attention;
-use kernels::{DType, Depth, DeviceError, Layout, Numerics, OpForm, Stem, Support};
+use kernels::{Breakpoint, DType, Depth, DeviceError, Layout, Numerics, OpForm, Stem, Support};
 
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
@@ -163,7 +163,30 @@ pub(super) fn launch(queue: Queue<'_>, op: &Attention<'_, DeviceBuffer>) -> Resu
         .run(queue.stream)
 }
 
+/// Where another kernel takes over, where a block has all its vectors, and where slots take a further tile or chunk.
+pub(super) fn breakpoints(form: &OpForm) -> Vec<Breakpoint> {
+    let (Some(q), Some(k)) = (form.layout("q"), form.layout("k_cache")) else { return Vec::new() };
+    let group = (q.dim(1) / k.dim(2)).max(1);
+    let rows = VECTORS.map(|vectors| Breakpoint::dim("q", 0, vectors / group));
+    let columns = [WIDTH / 2, WIDTH].map(|width| Breakpoint::dim("q", 2, width));
+    let slots = [KEYS, CHUNK].map(|slots| Breakpoint::position(slots - 1));
+    rows.into_iter().chain(columns).chain(slots).filter(|point| point.last > 0).collect()
+}
+
 /// How the kernel computes.
 pub(super) fn numerics(_: &OpForm) -> Numerics {
     Numerics { depth: Depth::Lanes(LANES), ..Numerics::F32 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_device_code_has_the_same_sizes() {
+        let source = kernels::device_code::source("attention").unwrap();
+        for (name, value) in [("CHUNK", CHUNK), ("KEYS", KEYS), ("WIDTH", WIDTH)] {
+            assert!(source.contains(&format!("#define {name} {value}\n")), "{name}");
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! Launch of `copy.hip`: tiles of rows of words, as wide as everything allows.
 
 use kernels::ops::Copy;
-use kernels::{DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
-use super::rows::Rows;
+use super::rows::{self, Rows};
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
 
@@ -37,4 +37,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Copy<'_, DeviceBuffer>) -> Result<()
 /// How the kernel computes.
 pub(super) fn numerics(_: &OpForm) -> Numerics {
     Numerics::F32
+}
+
+/// Where the kernel goes another way.
+pub(super) fn breakpoints(_: &OpForm) -> Vec<Breakpoint> {
+    rows::breakpoints()
 }

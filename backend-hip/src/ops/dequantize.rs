@@ -1,7 +1,7 @@
 //! Launch of `dequantize.hip`: 8 elements a thread.
 
 use kernels::ops::Dequantize;
-use kernels::{DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address, row_bytes};
 use crate::memory::DeviceBuffer;
@@ -27,6 +27,11 @@ pub(super) fn launch(queue: Queue<'_>, op: &Dequantize<'_, DeviceBuffer>) -> Res
         .u32("parts", parts)
         .u32("n", n)
         .run(queue.stream)
+}
+
+/// Where a row takes a further block.
+pub(super) fn breakpoints(_: &OpForm) -> Vec<Breakpoint> {
+    vec![Breakpoint::dim("out", 1, PART)]
 }
 
 /// How the kernel computes.

@@ -1,7 +1,7 @@
 //! Launch of `embed.hip`: 8 elements a thread.
 
 use kernels::ops::Embed;
-use kernels::{DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
 use super::dequantize::{BLOCK, PART};
 use super::{Queue, address, row_bytes};
@@ -24,6 +24,11 @@ pub(super) fn launch(queue: Queue<'_>, op: &Embed<'_, DeviceBuffer>) -> Result<(
         .u32("parts", parts)
         .u32("n", n)
         .run(queue.stream)
+}
+
+/// Where a row takes a further block.
+pub(super) fn breakpoints(_: &OpForm) -> Vec<Breakpoint> {
+    vec![Breakpoint::dim("out", 1, PART)]
 }
 
 /// How the kernel computes.

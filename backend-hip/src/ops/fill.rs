@@ -1,9 +1,9 @@
 //! Launch of `fill.hip`: tiles of rows, one kernel per type.
 
 use kernels::ops::Fill;
-use kernels::{DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
-use super::rows::Rows;
+use super::rows::{self, Rows};
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
 
@@ -22,4 +22,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Fill<'_, DeviceBuffer>) -> Result<()
 /// How the kernel computes.
 pub(super) fn numerics(_: &OpForm) -> Numerics {
     Numerics::F32
+}
+
+/// Where the kernel goes another way.
+pub(super) fn breakpoints(_: &OpForm) -> Vec<Breakpoint> {
+    rows::breakpoints()
 }

@@ -2,9 +2,9 @@
 
 use kernels::ops::GeluMul;
 use kernels::ops::gelu_mul::Gelu;
-use kernels::{DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
-use super::rows::Rows;
+use super::rows::{self, Rows};
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
 
@@ -30,4 +30,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &GeluMul<'_, DeviceBuffer>) -> Result
 /// How the kernel computes.
 pub(super) fn numerics(_: &OpForm) -> Numerics {
     Numerics::F32
+}
+
+/// Where the kernel goes another way.
+pub(super) fn breakpoints(_: &OpForm) -> Vec<Breakpoint> {
+    rows::breakpoints()
 }

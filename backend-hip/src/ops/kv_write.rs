@@ -1,7 +1,7 @@
 //! Launch of `kv_write.hip`: one block per row, or one for its keys and one for its values.
 
 use kernels::ops::KvWrite;
-use kernels::{DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
@@ -39,6 +39,12 @@ pub(super) fn launch(queue: Queue<'_>, op: &KvWrite<'_, DeviceBuffer>) -> Result
         .u32("head_dim", k.dim(2))
         .u32("v_block", v_block)
         .run(queue.stream)
+}
+
+/// Where values get a block of their own.
+pub(super) fn breakpoints(form: &OpForm) -> Vec<Breakpoint> {
+    let heads = form.layout("k").map_or(1, |k| k.dim(1));
+    vec![Breakpoint::dim("k", 2, (LONG - 1) / heads)]
 }
 
 /// How the kernel computes.

@@ -1,30 +1,19 @@
 //! Launch of `layer_norm.hip`: one block per row.
 
 use kernels::ops::LayerNorm;
-use kernels::{Depth, DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, Depth, DeviceError, Numerics, OpForm, Stem};
 
-use super::{Queue, address};
+use super::{Queue, address, norms};
 use crate::memory::DeviceBuffer;
 
 /// Threads of a block. Each sum has one lane per thread.
 const BLOCK: u32 = 256;
 
-/// The kernel for rows of `n` elements: one that reads them once, where there is one for so many.
-const fn kernel(n: usize) -> &'static str {
-    match n {
-        0..=1024 => "layer_norm_1024",
-        1025..=2048 => "layer_norm_2048",
-        2049..=4096 => "layer_norm_4096",
-        4097..=8192 => "layer_norm_8192",
-        _ => "layer_norm",
-    }
-}
-
 pub(super) fn launch(queue: Queue<'_>, op: &LayerNorm<'_, DeviceBuffer>) -> Result<(), DeviceError> {
     let (x, out) = (op.x.view(&op.out), op.out.as_view());
     let n = x.layout.dim(1);
     queue
-        .kernel(Stem::LayerNorm, kernel(n))?
+        .kernel(Stem::LayerNorm, &norms::kernel(Stem::LayerNorm, n))?
         .grid([out.layout.dim(0), 1, 1])
         .block(BLOCK)
         .pointer("x", address(x))
@@ -41,4 +30,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &LayerNorm<'_, DeviceBuffer>) -> Resu
 /// How the kernel computes.
 pub(super) fn numerics(_: &OpForm) -> Numerics {
     Numerics { depth: Depth::Lanes(BLOCK as usize), ..Numerics::F32 }
+}
+
+/// Where the kernel goes another way.
+pub(super) fn breakpoints(_: &OpForm) -> Vec<Breakpoint> {
+    norms::breakpoints()
 }

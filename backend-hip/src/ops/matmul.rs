@@ -1,7 +1,7 @@
 //! Launch of `matmul.hip`: mat-vec for few rows of activations, tiles for more.
 
 use kernels::ops::Matmul;
-use kernels::{DType, Depth, DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, DType, Depth, DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address, row_bytes};
 use crate::memory::DeviceBuffer;
@@ -10,6 +10,8 @@ use crate::memory::DeviceBuffer;
 const BLOCK: u32 = 512;
 /// Rows of activations for which the weights are streamed past them.
 const FEW_ROWS: usize = 8;
+/// Elements of activations, of all rows together, that the mat-vec kernels hold in LDS at a time: `STAGED` of `matmul.hip`.
+const STAGED: usize = 6144;
 /// Rows and columns of a tile.
 const SIDE: usize = 32;
 
@@ -63,6 +65,21 @@ fn lanes(k: usize) -> usize {
     (k / chain.max(1)).max(1)
 }
 
+/// Where another kernel takes over, where a block is full, and where the activations take a further turn through LDS.
+pub(super) fn breakpoints(form: &OpForm) -> Vec<Breakpoint> {
+    let (Some(x), Some(weight)) = (form.layout("x"), form.layout("weight")) else { return Vec::new() };
+    let m = x.dim(0);
+    if m > FEW_ROWS {
+        return vec![Breakpoint::dim("weight", 0, SIDE), Breakpoint::dim("x", 0, SIDE)];
+    }
+    let rows = m.next_power_of_two();
+    vec![
+        Breakpoint::dim("x", 0, rows),
+        Breakpoint::dim("x", 1, STAGED / rows),
+        Breakpoint::dim("weight", 0, rows_of_block(weight.dtype(), m)),
+    ]
+}
+
 /// How the kernel computes.
 pub(super) fn numerics(form: &OpForm) -> Numerics {
     Numerics { depth: depth(form), ..Numerics::F32 }
@@ -75,6 +92,14 @@ mod tests {
     /// Additions that an element passes through in a chain of `longest` elements and the tree over all `chains`.
     fn additions(longest: usize, chains: usize) -> usize {
         longest + chains.next_power_of_two().trailing_zeros() as usize
+    }
+
+    #[test]
+    fn the_device_code_has_the_same_sizes() {
+        let source = kernels::device_code::source("matmul").unwrap();
+        for (name, value) in [("STAGED", STAGED), ("SIDE", SIDE)] {
+            assert!(source.contains(&format!("constexpr u32 {name} = {value};")), "{name}");
+        }
     }
 
     #[test]

@@ -1,8 +1,9 @@
 //! The host's side of each op: which kernel, which launch shape, which arguments.
 
+mod norms;
 mod rows;
 
-use kernels::{DeviceError, Layout, Numerics, Op, OpForm, Stem, Support, Valid, View};
+use kernels::{Breakpoint, DeviceError, Layout, Numerics, Op, OpForm, Stem, Support, Valid, View};
 
 use crate::launch::Launch;
 use crate::memory::DeviceBuffer;
@@ -33,7 +34,8 @@ fn row_bytes(layout: &Layout) -> usize {
     layout.row_offset(&[1]) - layout.offset()
 }
 
-/// Declares a module per op: its `launch` starts the op, its `numerics` says how the kernel computes.
+/// Declares a module per op: its `launch` starts the op, its `numerics` says how the kernel computes, its
+/// `breakpoints` at which sizes it goes another way.
 macro_rules! ops {
     ($($op:ident $Op:ident,)+) => {
         $(mod $op;)+
@@ -46,6 +48,11 @@ macro_rules! ops {
         /// How the kernels compute.
         pub(crate) fn numerics(form: &OpForm) -> Numerics {
             match form.stem { $(Stem::$Op => $op::numerics(form),)+ }
+        }
+
+        /// Where the kernels change from one way of computing to another.
+        pub(crate) fn breakpoints(form: &OpForm) -> Vec<Breakpoint> {
+            match form.stem { $(Stem::$Op => $op::breakpoints(form),)+ }
         }
     };
 }

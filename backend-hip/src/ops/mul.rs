@@ -1,9 +1,9 @@
 //! Launch of `mul.hip`: tiles of rows.
 
 use kernels::ops::Mul;
-use kernels::{DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
-use super::rows::Rows;
+use super::rows::{self, Rows};
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
 
@@ -25,4 +25,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Mul<'_, DeviceBuffer>) -> Result<(),
 /// How the kernel computes.
 pub(super) fn numerics(_: &OpForm) -> Numerics {
     Numerics::F32
+}
+
+/// Where the kernel goes another way.
+pub(super) fn breakpoints(_: &OpForm) -> Vec<Breakpoint> {
+    rows::breakpoints()
 }

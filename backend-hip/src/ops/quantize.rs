@@ -1,7 +1,7 @@
 //! Launch of `quantize.hip`: a block of values a thread.
 
 use kernels::ops::Quantize;
-use kernels::{DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
 use super::{Queue, address, row_bytes};
 use crate::memory::DeviceBuffer;
@@ -24,6 +24,12 @@ pub(super) fn launch(queue: Queue<'_>, op: &Quantize<'_, DeviceBuffer>) -> Resul
         .u32("parts", parts)
         .u32("n", n)
         .run(queue.stream)
+}
+
+/// Where a row takes a further block.
+pub(super) fn breakpoints(form: &OpForm) -> Vec<Breakpoint> {
+    let elements = form.layout("out").map_or(1, |out| out.dtype().block_len()) * BLOCK as usize;
+    vec![Breakpoint::dim("out", 1, elements)]
 }
 
 /// How the kernel computes.

@@ -2,7 +2,7 @@
 
 use kernels::ops::Rope;
 use kernels::ops::rope::{Pairing, Scaling, correction_range};
-use kernels::{DeviceError, Numerics, OpForm, Source, Stem};
+use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Source, Stem};
 
 use super::{Queue, address};
 use crate::memory::DeviceBuffer;
@@ -78,6 +78,11 @@ pub(super) fn launch(queue: Queue<'_>, op: &Rope<'_, DeviceBuffer>) -> Result<()
         .f64("span", stretch.span)
         .f64("magnitude", stretch.magnitude)
         .run(queue.stream)
+}
+
+/// Where a head takes a further block of pairs.
+pub(super) fn breakpoints(_: &OpForm) -> Vec<Breakpoint> {
+    vec![Breakpoint::dim("out", 2, 2 * CHUNK)]
 }
 
 /// How the kernel computes.

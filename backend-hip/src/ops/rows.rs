@@ -1,6 +1,6 @@
 //! Launch of the kernels that go over strided rows element by element, in tiles (`rows.h`).
 
-use kernels::{DeviceError, Layout, Stem};
+use kernels::{Breakpoint, DeviceError, Layout, Stem};
 
 use super::Queue;
 use crate::launch::Launch;
@@ -9,6 +9,11 @@ use crate::launch::Launch;
 const BLOCK: u32 = 256;
 /// Elements of a tile, `TILE` of `rows.h`.
 const TILE: usize = 1024;
+
+/// Where a row takes a further tile, and where a thread that takes elements one by one takes a second one.
+pub(super) fn breakpoints() -> Vec<Breakpoint> {
+    [BLOCK as usize, TILE].map(|last| Breakpoint::dim("out", 1, last)).into()
+}
 
 /// Rows as a kernel sees them: dense operands are one row.
 #[derive(Clone, Copy, Debug)]

@@ -1,31 +1,20 @@
 //! Launch of `softmax.hip`: one block per row.
 
 use kernels::ops::Softmax;
-use kernels::{Depth, DeviceError, Numerics, OpForm, Stem};
+use kernels::{Breakpoint, Depth, DeviceError, Numerics, OpForm, Stem};
 
-use super::{Queue, address};
+use super::{Queue, address, norms};
 use crate::memory::DeviceBuffer;
 
 /// Threads of a block. The sum has one lane per thread.
 pub const BLOCK: u32 = 256;
-
-/// The kernel for rows of `n` elements: one that reads them once, where there is one for so many.
-const fn kernel(n: usize) -> &'static str {
-    match n {
-        0..=1024 => "softmax_1024",
-        1025..=2048 => "softmax_2048",
-        2049..=4096 => "softmax_4096",
-        4097..=8192 => "softmax_8192",
-        _ => "softmax",
-    }
-}
 
 #[track_caller]
 pub(super) fn launch(queue: Queue<'_>, op: &Softmax<'_, DeviceBuffer>) -> Result<(), DeviceError> {
     let (x, out) = (op.x.view(&op.out), op.out.as_view());
     let n = x.layout.dim(1);
     queue
-        .kernel(Stem::Softmax, kernel(n))?
+        .kernel(Stem::Softmax, &norms::kernel(Stem::Softmax, n))?
         .grid([out.layout.dim(0), 1, 1])
         .block(BLOCK)
         .pointer("x", address(x))
@@ -40,4 +29,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Softmax<'_, DeviceBuffer>) -> Result
 /// How the kernel computes.
 pub(super) fn numerics(_: &OpForm) -> Numerics {
     Numerics { depth: Depth::Lanes(BLOCK as usize), ..Numerics::F32 }
+}
+
+/// Where the kernel goes another way.
+pub(super) fn breakpoints(_: &OpForm) -> Vec<Breakpoint> {
+    norms::breakpoints()
 }

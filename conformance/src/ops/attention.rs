@@ -1,6 +1,6 @@
 //! Cases of `attention`.
 
-use kernels::{Check, DType, Record, Stem};
+use kernels::{Check, DType, Record, Size, Stem};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
@@ -55,6 +55,8 @@ enum Order {
     Scattered,
     /// Each position twice, from the largest downwards.
     Repeated,
+    /// One by one, three rows of a sequence at a time: rows of several sequences side by side.
+    Runs,
 }
 
 /// What a case is about.
@@ -96,6 +98,29 @@ struct Tensors {
 }
 
 impl Spec {
+    /// A small case.
+    fn plain() -> Self {
+        Spec {
+            format: DType::F32,
+            kind: Kind::Bounded,
+            topic: Topic::Values,
+            values: DType::F32,
+            rows: 1,
+            heads: 6,
+            kv_heads: 2,
+            head_dim: 64,
+            seqs: 1,
+            pos: 40,
+            order: Order::Ascending,
+            spare: 3,
+            scale: None,
+            window: None,
+            softcap: None,
+            packing: Packing::Dense,
+            seed: 1,
+        }
+    }
+
     fn slots(&self) -> usize {
         self.pos + 1 + self.spare
     }
@@ -103,12 +128,13 @@ impl Spec {
     /// Sequence and position of each row.
     fn places(&self) -> Vec<(u32, u32)> {
         let position = |row: usize| match self.order {
-            Order::Ascending => (self.pos + 1 + row).saturating_sub(self.rows),
+            Order::Ascending | Order::Runs => (self.pos + 1 + row).saturating_sub(self.rows),
             // 7919 is prime to every number of slots here, so that rows differ.
             Order::Scattered => (self.pos + row * 7919) % (self.pos + 1),
             Order::Repeated => self.pos.saturating_sub(row / 2),
         };
-        (0..self.rows).map(|row| (index((row + 1) % self.seqs), index(position(row)))).collect()
+        let turn = |row: usize| if self.order == Order::Runs { row / 3 } else { row };
+        (0..self.rows).map(|row| (index((turn(row) + 1) % self.seqs), index(position(row)))).collect()
     }
 
     fn cache_shape(&self, kv_heads: usize) -> [usize; 4] {
@@ -179,6 +205,7 @@ impl Spec {
         let rows = match self.order {
             Order::Ascending => self.rows <= self.pos + 1,
             Order::Scattered | Order::Repeated => self.rows > 1,
+            Order::Runs => self.rows > 3 && self.rows <= self.pos + 1,
         };
         let small = self.rows * self.heads * (self.pos + 1) * self.head_dim <= MOST_WORK;
         let topic = match self.topic {
@@ -202,34 +229,16 @@ impl Family for Attention {
     type Spec = Spec;
 
     fn enumerate() -> Vec<Spec> {
-        let plain = Spec {
-            format: DType::F32,
-            kind: Kind::Bounded,
-            topic: Topic::Values,
-            values: DType::F32,
-            rows: 1,
-            heads: 6,
-            kv_heads: 2,
-            head_dim: 64,
-            seqs: 1,
-            pos: 40,
-            order: Order::Ascending,
-            spare: 3,
-            scale: None,
-            window: None,
-            softcap: None,
-            packing: Packing::Dense,
-            seed: 1,
-        };
+        let plain = Spec::plain();
         let axes = Axes::new()
             .axis(DType::CACHE, |s: &mut Spec, v| s.format = v)
             .axis(DType::CACHE, |s: &mut Spec, v| s.values = v)
             .axis([1, 2, 5, 8, 33], |s: &mut Spec, v| s.rows = v)
             .axis([(1, 1), (4, 1), (6, 2), (9, 3), (5, 5)], |s: &mut Spec, v| (s.heads, s.kv_heads) = v)
-            .axis([32, 64, 80, 96, 128, 256], |s: &mut Spec, v| s.head_dim = v)
+            .axis([32, 64, 65, 80, 96, 128, 130, 256], |s: &mut Spec, v| s.head_dim = v)
             .axis([1, 2, 3], |s: &mut Spec, v| s.seqs = v)
             .axis(POSITIONS, |s: &mut Spec, v| s.pos = v)
-            .axis([Order::Ascending, Order::Scattered, Order::Repeated], |s: &mut Spec, v| s.order = v)
+            .axis([Order::Ascending, Order::Scattered, Order::Repeated, Order::Runs], |s: &mut Spec, v| s.order = v)
             .axis([0, 1, 3], |s: &mut Spec, v| s.spare = v)
             .axis([None, Some(0.3), Some(0.01)], |s: &mut Spec, v| s.scale = v)
             .axis(WINDOWS, |s: &mut Spec, v| s.window = v)
@@ -312,6 +321,35 @@ impl Family for Attention {
                 },
             )
             .boxed()
+    }
+
+    fn forms() -> Vec<Spec> {
+        let of = |(format, values)| {
+            let spec = Spec { format, values, ..Spec::plain() };
+            let window = Spec { window: Some(40), rows: 2, seqs: 2, packing: Packing::Padded, ..spec.clone() };
+            let wide = Spec { head_dim: 128, heads: 4, kv_heads: 1, ..spec.clone() };
+            let any = Spec { head_dim: 96, rows: 9, ..spec.clone() };
+            [spec, window, wide, any]
+        };
+        DType::CACHE.into_iter().zip([DType::Q8_0, DType::F32, DType::F16]).flat_map(of).collect()
+    }
+
+    fn record(spec: &Spec) -> Record {
+        spec.record(&spec.tensors(), &spec.places())
+    }
+
+    fn resize(spec: &mut Spec, size: Size, to: usize) -> bool {
+        match size {
+            Size::Dim("q", 0) => spec.rows = to,
+            Size::Dim("q", 2) => spec.head_dim = to,
+            Size::Position => spec.pos = to,
+            Size::Dim(..) => return false,
+        }
+        spec.is_sensible()
+    }
+
+    fn granule(spec: &Spec, size: Size) -> usize {
+        if size == Size::Dim("q", 2) { spec.format.block_len().max(spec.values.block_len()) } else { 1 }
     }
 
     fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {

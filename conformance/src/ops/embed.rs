@@ -1,6 +1,6 @@
 //! Cases of `embed`.
 
-use kernels::{Check, DType, Record, Stem};
+use kernels::{Check, DType, Record, Size, Stem};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
@@ -99,7 +99,23 @@ impl Family for Embed {
             .boxed()
     }
 
-    fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
+    fn forms() -> Vec<Spec> {
+        let of = |format: DType| {
+            [Packing::Dense, Packing::Padded].map(|packing| Spec {
+                format,
+                kind: Kind::Exact,
+                ids: Ids::Random,
+                vocab: 7,
+                rows: 2,
+                n: format.block_len(),
+                packing,
+                seed: 1,
+            })
+        };
+        DType::WEIGHTS.into_iter().flat_map(of).collect()
+    }
+
+    fn record(spec: &Spec) -> Record {
         let random = &mut Random::new(spec.seed);
         let table = weights(spec.format, Style::Model, random, spec.vocab, spec.n);
         let mut id = || match spec.ids {
@@ -108,10 +124,23 @@ impl Family for Embed {
             Ids::PastTheEnd => spec.vocab,
         };
         let ids: Vec<u32> = (0..spec.rows).map(|_| index(id())).collect();
-        let record = Record::new(Stem::Embed)
+        Record::new(Stem::Embed)
             .bytes("table", spec.format, &[spec.vocab, spec.n], &table, spec.packing)
             .indices("ids", &ids)
-            .out("out", DType::F32, &[spec.rows, spec.n], spec.packing);
+            .out("out", DType::F32, &[spec.rows, spec.n], spec.packing)
+    }
+
+    fn resize(spec: &mut Spec, size: Size, to: usize) -> bool {
+        spec.n = to;
+        matches!(size, Size::Dim(_, 1))
+    }
+
+    fn granule(spec: &Spec, _: Size) -> usize {
+        spec.format.block_len()
+    }
+
+    fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
+        let record = Self::record(spec);
         if spec.ids == Ids::PastTheEnd {
             trial.refused(&record, "ids", Check::Index);
             return Ok(());

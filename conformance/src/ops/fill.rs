@@ -1,6 +1,6 @@
 //! Cases of `fill`.
 
-use kernels::{DType, Record, Stem};
+use kernels::{DType, Record, Size, Stem};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
@@ -69,10 +69,33 @@ impl Family for Fill {
             .boxed()
     }
 
-    fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
+    fn forms() -> Vec<Spec> {
+        let of = |format| {
+            [Packing::Dense, Packing::Padded].map(|packing| Spec {
+                format,
+                kind: Kind::Exact,
+                rows: 2,
+                n: 64,
+                value: 0.1,
+                packing,
+            })
+        };
+        DType::FLOATS.into_iter().flat_map(of).collect()
+    }
+
+    fn record(spec: &Spec) -> Record {
         #[expect(clippy::cast_possible_truncation, reason = "the parameter is an f32")]
         let value = spec.value as f32;
         let record = Record::new(Stem::Fill).param("value", value);
-        trial.conform(&record.out("out", spec.format, &[spec.rows, spec.n], spec.packing)).map(drop)
+        record.out("out", spec.format, &[spec.rows, spec.n], spec.packing)
+    }
+
+    fn resize(spec: &mut Spec, size: Size, to: usize) -> bool {
+        spec.n = to;
+        matches!(size, Size::Dim(_, 1))
+    }
+
+    fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {
+        trial.conform(&Self::record(spec)).map(drop)
     }
 }

@@ -1,6 +1,6 @@
 //! Cases of `kv_write`.
 
-use kernels::{Check, DType, Record, Stem};
+use kernels::{Check, DType, Record, Size, Stem};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,24 @@ impl Topic {
 }
 
 impl Spec {
+    /// A small case.
+    fn plain() -> Self {
+        Spec {
+            format: DType::F32,
+            kind: Kind::Exact,
+            topic: Topic::Append,
+            values: DType::F32,
+            rows: 1,
+            seqs: 1,
+            slots: 33,
+            kv_heads: 2,
+            head_dim: 64,
+            data: Data::Gauss,
+            packing: Packing::Dense,
+            seed: 1,
+        }
+    }
+
     /// Sequence and position of each row.
     fn places(&self) -> Vec<(usize, usize)> {
         let all = self.seqs * self.slots;
@@ -151,20 +169,7 @@ impl Family for KvWrite {
     type Spec = Spec;
 
     fn enumerate() -> Vec<Spec> {
-        let plain = Spec {
-            format: DType::F32,
-            kind: Kind::Exact,
-            topic: Topic::Append,
-            values: DType::F32,
-            rows: 1,
-            seqs: 1,
-            slots: 33,
-            kv_heads: 2,
-            head_dim: 64,
-            data: Data::Gauss,
-            packing: Packing::Dense,
-            seed: 1,
-        };
+        let plain = Spec::plain();
         let axes = Axes::new()
             .axis(DType::CACHE, |s: &mut Spec, v| s.format = v)
             .axis(DType::CACHE, |s: &mut Spec, v| s.values = v)
@@ -200,6 +205,15 @@ impl Family for KvWrite {
                 specs.push(Spec { rows: 5, ..long });
             }
         }
+        // Rows as long as those of a model of 32 heads.
+        for format in DType::CACHE {
+            for values in DType::CACHE {
+                for packing in [Packing::Dense, Packing::Padded] {
+                    let long = Spec { format, values, kv_heads: 32, head_dim: 128, packing, ..plain.clone() };
+                    specs.push(Spec { rows: 2, slots: 3, ..long });
+                }
+            }
+        }
         // More rows than fit in 16 bits.
         specs.push(Spec { rows: 65_537, slots: 65_540, kv_heads: 1, head_dim: 32, ..plain });
         for (at, spec) in specs.iter_mut().enumerate() {
@@ -227,6 +241,25 @@ impl Family for KvWrite {
                 seed,
             })
             .boxed()
+    }
+
+    fn forms() -> Vec<Spec> {
+        let caches = |format| DType::CACHE.map(|values| Spec { format, values, rows: 2, ..Spec::plain() });
+        let packed = |spec: Spec| [Packing::Dense, Packing::Padded].map(|packing| Spec { packing, ..spec.clone() });
+        DType::CACHE.into_iter().flat_map(caches).flat_map(packed).collect()
+    }
+
+    fn record(spec: &Spec) -> Record {
+        spec.record()
+    }
+
+    fn resize(spec: &mut Spec, size: Size, to: usize) -> bool {
+        spec.head_dim = to;
+        matches!(size, Size::Dim(_, 2)) && spec.is_sensible()
+    }
+
+    fn granule(spec: &Spec, _: Size) -> usize {
+        spec.format.block_len().max(spec.values.block_len())
     }
 
     fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {

@@ -1,6 +1,6 @@
 //! Cases of `matmul`.
 
-use kernels::{Activations, DType, Record, Stem, Weights};
+use kernels::{Activations, DType, Record, Size, Stem, Weights};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
@@ -53,6 +53,22 @@ enum Topic {
 }
 
 impl Spec {
+    /// A small case.
+    fn plain(format: DType) -> Self {
+        Spec {
+            format,
+            kind: Kind::Bounded,
+            topic: Topic::Values,
+            m: 3,
+            n: 5,
+            k: 256,
+            bias: false,
+            data: Data::Gauss,
+            packing: Packing::Dense,
+            seed: 1,
+        }
+    }
+
     fn x(&self) -> Vec<f32> {
         self.data.values(&mut Random::new(self.seed), self.m, self.k)
     }
@@ -89,18 +105,7 @@ impl Family for Matmul {
     fn enumerate() -> Vec<Spec> {
         let mut specs = Vec::new();
         for format in DType::WEIGHTS {
-            let plain = Spec {
-                format,
-                kind: Kind::Bounded,
-                topic: Topic::Values,
-                m: 3,
-                n: 5,
-                k: 256,
-                bias: false,
-                data: Data::Gauss,
-                packing: Packing::Dense,
-                seed: 1,
-            };
+            let plain = Spec::plain(format);
             let axes = |rows: &'static [usize], outputs: &'static [usize], data: &'static [Data]| {
                 Axes::new()
                     .axis(rows.iter().copied(), |s: &mut Spec, v| s.m = v)
@@ -169,6 +174,29 @@ impl Family for Matmul {
                 Spec { format, kind: Kind::Bounded, topic: Topic::Values, m, n, k, bias, data, packing, seed }
             })
             .boxed()
+    }
+
+    fn forms() -> Vec<Spec> {
+        let rows = |format| [1, 2, 3, 8, 33].map(|m| Spec { m, bias: m == 2, ..Spec::plain(format) });
+        DType::WEIGHTS.into_iter().flat_map(rows).collect()
+    }
+
+    fn record(spec: &Spec) -> Record {
+        spec.record(spec.m, &spec.x())
+    }
+
+    fn resize(spec: &mut Spec, size: Size, to: usize) -> bool {
+        match size {
+            Size::Dim("x", 0) => spec.m = to,
+            Size::Dim("x", 1) => (spec.k, spec.n) = (to, 2),
+            Size::Dim("weight", 0) => spec.n = to,
+            _ => return false,
+        }
+        true
+    }
+
+    fn granule(spec: &Spec, size: Size) -> usize {
+        if size == Size::Dim("x", 1) { spec.format.block_len() } else { 1 }
     }
 
     fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {

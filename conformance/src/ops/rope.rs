@@ -1,7 +1,7 @@
 //! Cases of `rope`.
 
 use kernels::ops::rope::{MAX_POSITIONS, Pairing, Scaling};
-use kernels::{Check, DType, Record, Stem};
+use kernels::{Check, DType, Record, Size, Stem};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
@@ -92,6 +92,34 @@ enum Order {
 }
 
 impl Spec {
+    /// A small case.
+    fn plain() -> Self {
+        Spec {
+            format: DType::F32,
+            kind: Kind::Bounded,
+            topic: Topic::Values,
+            pairing: Pairing::Interleaved,
+            stretch: Stretch::Plain,
+            factor: 8.0,
+            context: 4096,
+            beta_fast: 32.0,
+            beta_slow: 1.0,
+            extrapolation: 1.0,
+            attention: 1.0,
+            factors: false,
+            rows: 3,
+            heads: 3,
+            head_dim: 64,
+            n_rot: 64,
+            pos: 5,
+            order: Order::Ascending,
+            base: 10_000.0,
+            packing: Packing::Dense,
+            in_place: false,
+            seed: 1,
+        }
+    }
+
     #[expect(clippy::cast_possible_truncation, reason = "the parameters are f32")]
     fn scaling(&self) -> Scaling {
         let factor = self.factor as f32;
@@ -175,30 +203,7 @@ impl Family for Rope {
     type Spec = Spec;
 
     fn enumerate() -> Vec<Spec> {
-        let plain = Spec {
-            format: DType::F32,
-            kind: Kind::Bounded,
-            topic: Topic::Values,
-            pairing: Pairing::Interleaved,
-            stretch: Stretch::Plain,
-            factor: 8.0,
-            context: 4096,
-            beta_fast: 32.0,
-            beta_slow: 1.0,
-            extrapolation: 1.0,
-            attention: 1.0,
-            factors: false,
-            rows: 3,
-            heads: 3,
-            head_dim: 64,
-            n_rot: 64,
-            pos: 5,
-            order: Order::Ascending,
-            base: 10_000.0,
-            packing: Packing::Dense,
-            in_place: false,
-            seed: 1,
-        };
+        let plain = Spec::plain();
         let shape = || {
             Axes::new()
                 .axis([Pairing::Interleaved, Pairing::Neox], |s: &mut Spec, v| s.pairing = v)
@@ -293,6 +298,24 @@ impl Family for Rope {
                 },
             )
             .boxed()
+    }
+
+    fn forms() -> Vec<Spec> {
+        let ways = |pairing| [false, true].map(|in_place| Spec { pairing, in_place, ..Spec::plain() });
+        [Pairing::Interleaved, Pairing::Neox].into_iter().flat_map(ways).collect()
+    }
+
+    fn record(spec: &Spec) -> Record {
+        spec.record(&spec.x(), &spec.positions())
+    }
+
+    fn resize(spec: &mut Spec, size: Size, to: usize) -> bool {
+        (spec.head_dim, spec.n_rot) = (to, to);
+        matches!(size, Size::Dim(_, 2))
+    }
+
+    fn granule(_: &Spec, _: Size) -> usize {
+        2
     }
 
     fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {

@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use kernels::{DType, Record, Stem};
+use kernels::{DType, Record, Size, Stem};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
@@ -72,6 +72,22 @@ pub struct Spec {
 }
 
 impl Spec {
+    /// A small case of the op's usual variant.
+    fn plain<O: RowWise>() -> Self {
+        Spec {
+            format: DType::F32,
+            kind: Kind::Bounded,
+            topic: "values".into(),
+            variant: O::VARIANTS[0].into(),
+            rows: 3,
+            n: 64,
+            data: Data::Gauss,
+            packing: Packing::Dense,
+            in_place: false,
+            seed: 1,
+        }
+    }
+
     /// The first operand.
     pub fn x(&self) -> Vec<f32> {
         self.data.values(&mut Random::new(self.seed), self.rows, self.n)
@@ -124,18 +140,7 @@ impl<O: RowWise> Family for Rows<O> {
     type Spec = Spec;
 
     fn enumerate() -> Vec<Spec> {
-        let plain = Spec {
-            format: DType::F32,
-            kind: Kind::Bounded,
-            topic: "values".into(),
-            variant: O::VARIANTS[0].into(),
-            rows: 3,
-            n: 64,
-            data: Data::Gauss,
-            packing: Packing::Dense,
-            in_place: false,
-            seed: 1,
-        };
+        let plain = Spec::plain::<O>();
         let lengths: Vec<usize> = EDGES.into_iter().chain([255, 257, 1024, 2049]).collect();
         let ways: &[bool] = if O::in_place() { &[false, true] } else { &[false] };
         let axes = |rows: &'static [usize], n: &[usize], data: &'static [Data]| {
@@ -194,6 +199,23 @@ impl<O: RowWise> Family for Rows<O> {
                 seed,
             })
             .boxed()
+    }
+
+    fn forms() -> Vec<Spec> {
+        // Rows that begin at any element, and rows that do not.
+        let variant = |variant: &&str| Spec { variant: (*variant).into(), rows: 2, ..Spec::plain::<O>() };
+        let packed =
+            |spec: Spec| [Packing::Dense, Packing::Padded].map(|packing| Spec { packing, ..spec.clone() });
+        O::VARIANTS.iter().map(variant).flat_map(packed).collect()
+    }
+
+    fn record(spec: &Spec) -> Record {
+        O::record(spec, &spec.x(), 0..spec.rows)
+    }
+
+    fn resize(spec: &mut Spec, size: Size, to: usize) -> bool {
+        spec.n = to;
+        matches!(size, Size::Dim(_, 1))
     }
 
     fn run(spec: &Spec, trial: &mut Trial<'_>) -> Result<(), Stop> {

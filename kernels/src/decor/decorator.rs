@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use crate::backend::one_after_another;
 use crate::{
-    Adoption, Backend, Buffer, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Site, Support, Valid,
+    Adoption, Backend, Breakpoint, Buffer, DeviceError, HostMemory, Identity, Numerics, Op, OpForm, Site,
+    Support, Valid,
 };
 
 /// A backend around another one. Every [`Decorator`] is a [`Backend`]; what it does not override goes to the backend inside.
@@ -99,6 +100,10 @@ impl<T: Decorator> Backend for T {
 
     fn numerics(&self, op: &OpForm) -> Numerics {
         self.inner().numerics(op)
+    }
+
+    fn breakpoints(&self, op: &OpForm) -> Vec<Breakpoint> {
+        self.inner().breakpoints(op)
     }
 
     fn supports(&self, op: &OpForm) -> Support {
