@@ -1,8 +1,8 @@
 // out[r][i] = (x[r][i] − mean(x[r])) / sqrt(var(x[r]) + eps) · weight[i] + bias[i]
 //
 // x, out: f32 [rows][n], rows apart by their strides (elements); weight, bias: f32 [n], bias may be null. out may be x.
-// Grid: rows. Block: 256. layer_norm_1024 to layer_norm_8192 take rows of up to so many elements and read each once: it stays in
-// registers until both sums are known. layer_norm takes any row and reads it three times.
+// Grid: rows. Block: 256. layer_norm_1024 to layer_norm_8192 take rows of up to so many elements, and of more than the one
+// before takes, and read each once: it stays in registers until both sums are known. layer_norm takes any row and reads it three times.
 //
 // Both sums have one lane per thread, every 256th element from its own on, and a tree over the threads. Their shape is the same in
 // all variants and depends on n alone, so a row's bits depend on no other row.
@@ -27,13 +27,18 @@ struct Row {
     }
 };
 
-// n at most 256·PER.
+// n at most 256·PER, and more than half of that where PER is above 4: shorter rows have a kernel of their own. Whether element
+// j·256 + thread of such a row exists need not be asked in its first half.
+template <u32 PER> DEVICE bool exists(u32 j, u32 n) {
+    return (PER > 4 && j < PER / 2) || j * THREADS + thread_x() < n;
+}
+
 template <u32 PER> DEVICE void read_once(const Row &row) {
     float own[PER], sum = 0.0f;
 #pragma unroll
     for (u32 j = 0; j < PER; j++) {
         const u32 i = j * THREADS + thread_x();
-        own[j] = i < row.n ? row.x[i] : 0.0f;
+        own[j] = exists<PER>(j, row.n) ? row.x[i] : 0.0f;
     }
 #pragma unroll
     for (u32 j = 0; j < PER; j++) sum += own[j];
@@ -42,13 +47,14 @@ template <u32 PER> DEVICE void read_once(const Row &row) {
 #pragma unroll
     for (u32 j = 0; j < PER; j++) {
         own[j] -= mean;
-        if (j * THREADS + thread_x() < row.n) sum += own[j] * own[j];
+        if (exists<PER>(j, row.n)) sum += own[j] * own[j];
     }
     const float factor = row.factor(sum);
 #pragma unroll
     for (u32 j = 0; j < PER; j++) {
         const u32 i = j * THREADS + thread_x();
-        if (i < row.n) row.store(i, own[j], factor);
+        if (!exists<PER>(j, row.n)) return; // nor do those that follow
+        row.store(i, own[j], factor);
     }
 }
 

@@ -61,6 +61,9 @@ DEVICE void add_units(f32x2 (*sum)[M], R reader, const u8 *const *w, u32 t, u32 
     }
 }
 
+// Whether there is row r of x: m is more than M / 2, for which there is another kernel.
+template <u32 M> DEVICE bool has_row(u32 r, u32 m) { return r <= M / 2 || r < m; }
+
 template <class F, u32 M>
 DEVICE void mat_vec(const float *x, const u8 *weight, const float *bias, float *out, u64 x_stride, u64 weight_stride,
                     u64 out_stride, u32 m, u32 n, u32 k) {
@@ -75,24 +78,26 @@ DEVICE void mat_vec(const float *x, const u8 *weight, const float *bias, float *
         w[p] = weight + (row < n ? row : n - 1) * weight_stride;
     }
     f32x2 sum[P][M] = {};
-    for (u32 start = 0; start < k; start += CHUNK) {
+    u32 start = 0;
+    do {
         const u32 length = k - start < CHUNK ? k - start : CHUNK;
         const u32 padded = (length + STRETCH - 1) / STRETCH * STRETCH;
         if (start) barrier();
         for (u32 r = 0; r < M; r++)
             for (u32 i = 4 * thread_x(); i < padded; i += 4 * THREADS)
                 *(f32x4 *)(staged[r] + i / 32 * PITCH + i % 32) =
-                    r < m ? read_quad<F::LEN>(x + r * x_stride + start + i, (i32)(length - i)) : f32x4(0.0f);
+                    has_row<M>(r, m) ? read_quad<F::LEN>(x + r * x_stride + start + i, (i32)(length - i)) : f32x4(0.0f);
         barrier();
         if (row0 >= n) continue;
         const float *part = staged[0];
         u32 t = start / STRETCH;
         const u32 end = (start + length) / STRETCH;
-        for (; t < end; t++, part += 8 * PITCH)
+        // A row of super-blocks has a whole stretch.
+        for (bool more = F::LEN == STRETCH || t < end; more; more = ++t < end, part += 8 * PITCH)
             add_units<F, M, true>(sum, Together{j}, w, t, j, k, part, sizeof(staged[0]) / 4);
         if (F::LEN < STRETCH && t * STRETCH + F::template origin<32>(j) < start + length)
             add_units<F, M, false>(sum, Alone{j}, w, t, j, k, part, sizeof(staged[0]) / 4);
-    }
+    } while ((start += CHUNK) < k); // k is at least 1
     for (u32 p = 0; p < P; p++)
         for (u32 r = 0; r < M; r++) {
             const u32 row = row1 + p * GROUPS;
@@ -100,7 +105,7 @@ DEVICE void mat_vec(const float *x, const u8 *weight, const float *bias, float *
             y += swizzled_xor<4>(y);
             y += swizzled_xor<2>(y);
             y += swizzled_xor<1>(y);
-            if (j == r && r < m && row < n) out[r * out_stride + row] = bias ? y + bias[row] : y;
+            if (j == r && has_row<M>(r, m) && row < n) out[r * out_stride + row] = bias ? y + bias[row] : y;
         }
 }
 
@@ -154,7 +159,9 @@ DEVICE void tile(const float *x, const u8 *weight, const float *bias, float *out
     const float *xs[2] = {x_row(c), x_row(16 + c)};
     const u8 *ws[2] = {weight_row(c), weight_row(16 + c)};
     f32x4 sum[2][2][2] = {}; // rows, columns, parity
-    for (u32 t = 0; t * STRETCH + F::template origin<32>(j) < k; t++) {
+    const auto reaches = [&](u32 t) { return t * STRETCH + F::template origin<32>(j) < k; };
+    u32 t = 0;
+    for (bool more = F::LEN == STRETCH || reaches(0); more; more = reaches(++t)) {
         const u32 origin = t * STRETCH + F::template origin<32>(j);
         f32x4 a[2][2], b[2][2]; // rows or columns, quad
         for (u32 i = 0; i < 2; i++) {

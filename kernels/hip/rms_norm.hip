@@ -1,8 +1,8 @@
 // out[r][i] = x[r][i] / sqrt(mean(x[r]²) + eps) · weight[i]
 //
 // x, out: f32 [rows][n], rows apart by their strides (elements); weight: f32 [n]. out may be x.
-// Grid: rows. Block: 256. rms_norm_1024 to rms_norm_8192 take rows of up to so many elements and read each once: it stays in
-// registers until the sum is known. rms_norm takes any row and reads it twice.
+// Grid: rows. Block: 256. rms_norm_1024 to rms_norm_8192 take rows of up to so many elements, and of more than the one
+// before takes, and read each once: it stays in registers until the sum is known. rms_norm takes any row and reads it twice.
 //
 // The sum of squares has one lane per thread, every 256th element from its own on, and a tree over the threads. Its shape is the
 // same in all variants and depends on n alone, so a row's bits depend on no other row.
@@ -23,14 +23,20 @@ struct Row {
     }
 };
 
-// n at most 256·PER. The gains are on their way while the sum is taken.
+// n at most 256·PER, and more than half of that where PER is above 4: shorter rows have a kernel of their own. Whether element
+// j·256 + thread of such a row exists need not be asked in its first half.
+template <u32 PER> DEVICE bool exists(u32 j, u32 n) {
+    return (PER > 4 && j < PER / 2) || j * THREADS + thread_x() < n;
+}
+
+// The gains are on their way while the sum is taken.
 template <u32 PER> DEVICE void read_once(const Row &row) {
     float own[PER], gain[PER], sum = 0.0f;
 #pragma unroll
     for (u32 j = 0; j < PER; j++) {
         const u32 i = j * THREADS + thread_x();
-        own[j] = i < row.n ? row.x[i] : 0.0f;
-        gain[j] = i < row.n ? row.weight[i] : 0.0f;
+        own[j] = exists<PER>(j, row.n) ? row.x[i] : 0.0f;
+        gain[j] = exists<PER>(j, row.n) ? row.weight[i] : 0.0f;
     }
 #pragma unroll
     for (u32 j = 0; j < PER; j++) sum += own[j] * own[j];
@@ -38,7 +44,8 @@ template <u32 PER> DEVICE void read_once(const Row &row) {
 #pragma unroll
     for (u32 j = 0; j < PER; j++) {
         const u32 i = j * THREADS + thread_x();
-        if (i < row.n) row.out[i] = own[j] * factor * gain[j];
+        if (!exists<PER>(j, row.n)) return; // nor do those that follow
+        row.out[i] = own[j] * factor * gain[j];
     }
 }
 

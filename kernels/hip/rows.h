@@ -20,6 +20,9 @@ DEVICE Tile tile_of(u32 n) {
     return {block_x() / tiles, start, start + (n - start < TILE ? n - start : TILE)};
 }
 
+// A loop of at most four turns: to take several at a time would cost more than it saves.
+#define ONE_BY_ONE _Pragma("clang loop unroll(disable) vectorize(disable) interleave(disable)")
+
 // Four elements that are loaded and stored at once.
 template <class T> struct Quad { typedef T type __attribute__((ext_vector_type(4))); };
 
@@ -28,7 +31,7 @@ template <class T> DEVICE bool whole_quads(const T *p) { return (u64)p % (4 * si
 // out[i] = f(x[i]) for i in start..end. out may be x.
 template <class X, class Y, class F> DEVICE void map_row(const X *x, Y *out, u32 start, u32 end, F f) {
     if (!(whole_quads(x + start) && whole_quads(out + start))) {
-        for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = f(x[i]);
+        ONE_BY_ONE for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = f(x[i]);
         return;
     }
     const u32 i = start + 4 * thread_x();
@@ -44,7 +47,7 @@ template <class X, class Y, class F> DEVICE void map_row(const X *x, Y *out, u32
 // out[i] = f(a[i], b[i]) for i in start..end. out may be a.
 template <class F> DEVICE void map_rows(const float *a, const float *b, float *out, u32 start, u32 end, F f) {
     if (!(whole_quads(a + start) && whole_quads(b + start) && whole_quads(out + start))) {
-        for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = f(a[i], b[i]);
+        ONE_BY_ONE for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = f(a[i], b[i]);
         return;
     }
     const u32 i = start + 4 * thread_x();
@@ -60,7 +63,7 @@ template <class F> DEVICE void map_rows(const float *a, const float *b, float *o
 // out[i] = value for i in start..end.
 template <class T> DEVICE void fill_row(T *out, u32 start, u32 end, T value) {
     if (!whole_quads(out + start)) {
-        for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = value;
+        ONE_BY_ONE for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = value;
         return;
     }
     const u32 i = start + 4 * thread_x();

@@ -1,7 +1,8 @@
 // out[r][i] = exp(t[r][i] − m) / Σⱼ exp(t[r][j] − m), t = scale·x, m = maxⱼ t[r][j]
 //
 // x, out: f32 [rows][n], rows apart by their strides (elements). out may be x.
-// Grid: rows. Block: 256. softmax_1024 to softmax_8192 take rows of up to so many elements and read each once: it stays in registers.
+// Grid: rows. Block: 256. softmax_1024 to softmax_8192 take rows of up to so many elements, and of more than the one before
+// takes, and read each once: it stays in registers.
 // softmax takes any row and reads it three times.
 //
 // The sum has one lane per thread, every 256th element from its own on, and a tree over the threads: its shape is the same in all
@@ -17,13 +18,19 @@ struct Row {
     float scale;
 };
 
-// n at most 256·PER. An element past the row's end is −∞, whose exponential adds nothing.
+// n at most 256·PER, and more than half of that where PER is above 4: shorter rows have a kernel of their own. Whether element
+// j·256 + thread of such a row exists need not be asked in its first half.
+template <u32 PER> DEVICE bool exists(u32 j, u32 n) {
+    return (PER > 4 && j < PER / 2) || j * THREADS + thread_x() < n;
+}
+
+// An element past the row's end is −∞, whose exponential adds nothing.
 template <u32 PER> DEVICE void read_once(const Row &row) {
     float own[PER], most = -__builtin_inff(), sum = 0.0f;
 #pragma unroll
     for (u32 j = 0; j < PER; j++) {
         const u32 i = j * THREADS + thread_x();
-        own[j] = i < row.n ? row.scale * row.x[i] : -__builtin_inff();
+        own[j] = exists<PER>(j, row.n) ? row.scale * row.x[i] : -__builtin_inff();
     }
 #pragma unroll
     for (u32 j = 0; j < PER; j++) most = __builtin_fmaxf(most, own[j]);
@@ -34,7 +41,8 @@ template <u32 PER> DEVICE void read_once(const Row &row) {
 #pragma unroll
     for (u32 j = 0; j < PER; j++) {
         const u32 i = j * THREADS + thread_x();
-        if (i < row.n) row.out[i] = own[j] / sum;
+        if (!exists<PER>(j, row.n)) return; // nor do those that follow
+        row.out[i] = own[j] / sum;
     }
 }
 
