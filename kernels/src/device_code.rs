@@ -36,6 +36,9 @@ pub mod mutants {
     pub static OBJECTS: &[u8] = include_bytes!("../hip/mutants/objects.safetensors");
 }
 
+/// What no case of the suite reaches of the objects, with reasons: `unreached.toml`.
+pub const UNREACHED: &str = include_str!("../hip/unreached.toml");
+
 /// Names and contents of headers.
 macro_rules! headers {
     ($($name:literal),* $(,)?) => {

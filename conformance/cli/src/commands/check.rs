@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use assay_cli::backends::{self, KNOWN, OpenError, Settings};
 use assay_cli::report::coverage::Coverage;
+use assay_cli::report::unreached;
 use assay_cli::report::{self, DeviceCode, Provenance, Sweep, Tested};
 use assay_cli::sweep;
 use assay_cli::worker::{Recipe, Worker};
@@ -103,6 +104,13 @@ pub struct Check {
     github: bool,
 }
 
+/// A backend that is there.
+struct Opened {
+    name: String,
+    /// The cases around its break points.
+    around: Vec<String>,
+}
+
 impl Check {
     pub fn run(self) -> Result<End, Trouble> {
         let begin = Instant::now();
@@ -138,14 +146,17 @@ impl Check {
                     finished.not_run.push(format!("{name} is left out: {why}"));
                 }
                 opened => {
-                    finished.backends.push(Tested { name: name.clone(), identity: opened?.identity() });
-                    open.push(name);
+                    let target = opened?;
+                    finished.backends.push(Tested { name: name.clone(), identity: target.identity() });
+                    let filter = Filter::new(&self.filter);
+                    let around = suite::names_around_breakpoints(&name, target.as_ref(), &filter);
+                    open.push(Opened { name, around });
                 }
             }
         }
         let watch = interrupt::watch();
         if let Some(folder) = &self.capsules {
-            for name in &open {
+            for Opened { name, .. } in &open {
                 note_device_code(name, &settings, Stem::ALL, &mut finished)?;
                 self.run_capsules(folder, name, &expectations, &watch, &mut finished)?;
             }
@@ -163,8 +174,8 @@ impl Check {
             ));
         }
         finished.seconds = begin.elapsed().as_secs_f64();
-        self.report(&finished)?;
-        Ok(match finished.totals().conform() {
+        let as_listed = self.report(&finished)?;
+        Ok(match finished.totals().conform() && as_listed {
             _ if finished.interrupted => End::Interrupted,
             true => End::Well,
             false => End::DoesNotConform,
@@ -226,8 +237,15 @@ impl Check {
         Ok(())
     }
 
-    /// Writes what was reached.
-    fn report_coverage(&self, finished: &Sweep) -> Result<(), Trouble> {
+    /// Whether every case runs on the program's own kernels: then what no case reaches is listed with a reason.
+    fn reaches_all(&self, finished: &Sweep) -> bool {
+        let whole =
+            self.full && self.filter.is_empty() && self.shard == Shard::WHOLE && !finished.interrupted;
+        whole && self.backends() == ["soft"] && Settings::from_env().objects.is_none()
+    }
+
+    /// Writes what was reached; whether what was not is as listed, where that is known.
+    fn report_coverage(&self, finished: &Sweep) -> Result<bool, Trouble> {
         let kernels = finished.device_code.iter().flat_map(|code| code.object.kernels.iter().cloned());
         let coverage = Coverage::here(kernels);
         print(&coverage.text());
@@ -235,7 +253,22 @@ impl Check {
             coverage.write(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
             print(&format!("coverage: {}\n", path.display()));
         }
-        Ok(())
+        if !self.reaches_all(finished) {
+            return Ok(true);
+        }
+        let list =
+            unreached::list().map_err(|e| Trouble::Input(format!("kernels/hip/unreached.toml: {e}")))?;
+        let complaints = unreached::complaints(&coverage.missing(), &list);
+        for complaint in &complaints {
+            print(&format!("coverage: {complaint}\n"));
+        }
+        if complaints.is_empty() {
+            let listed: usize = list.iter().map(|entry| entry.count).sum();
+            print(&format!(
+                "coverage: all but {listed} that kernels/hip/unreached.toml lists with a reason\n"
+            ));
+        }
+        Ok(complaints.is_empty())
     }
 
     /// Those asked for, that of the case asked for, or all that there are.
@@ -269,12 +302,16 @@ impl Check {
         if self.full || selects { Slice::Full } else { Slice::Quick }
     }
 
-    /// The cases of one backend: those that failed before, then the enumerated ones. Also how many the slice left out.
-    fn names(&self, backend: &str, kept: &[String]) -> Result<(Vec<String>, usize), Trouble> {
-        let filter = Filter::new(&self.filter);
+    /// The cases of one backend: those that failed before, then the enumerated ones and those around its break points. Also how many the slice left out.
+    fn names(&self, opened: &Opened, kept: &[String]) -> Result<(Vec<String>, usize), Trouble> {
+        let (backend, filter) = (opened.name.as_str(), Filter::new(&self.filter));
         let of_backend = |name: &&String| name.split('/').nth(1) == Some(backend) && filter.matches(name);
         let mut names: Vec<String> = kept.iter().filter(of_backend).cloned().collect();
-        let all = suite::names(backend, &filter);
+        let mut all = suite::names(backend, &filter);
+        let enumerated: HashSet<&String> = all.iter().collect();
+        let around: Vec<_> =
+            opened.around.iter().filter(|name| !enumerated.contains(name)).cloned().collect();
+        all.extend(around);
         let total = all.len();
         let slice = self.slice().of(all);
         let left_out = total - slice.len();
@@ -290,7 +327,7 @@ impl Check {
     /// Runs the cases of `backends`, the same case on all of them one after the other, then what follows from failures.
     fn sweep(
         &self,
-        backends: &[String],
+        backends: &[Opened],
         settings: &Settings,
         expectations: &Expectations,
         watch: &Watch,
@@ -301,8 +338,9 @@ impl Check {
         let kept = regressions::read(self.regressions()).map_err(|e| in_file(&e))?;
         kept.iter().try_for_each(|name| suite::understands(name)).map_err(|e| in_file(&e))?;
         let mut of_backends = Vec::new();
-        for backend in backends {
-            let (names, left_out) = self.names(backend, &kept)?;
+        for opened in backends {
+            let backend = &opened.name;
+            let (names, left_out) = self.names(opened, &kept)?;
             finished.left_out += left_out;
             let stems = stems(&names);
             reachable(backend, &stems)?;
@@ -314,7 +352,8 @@ impl Check {
             let (ran, all) = (names.len(), names.len() + finished.left_out);
             finished.not_run.push(format!("a slice of the suite, {ran} of {all} cases; --full runs all"));
         }
-        let what = format!("checking {}", backends.join(", "));
+        let listed: Vec<&str> = backends.iter().map(|opened| opened.name.as_str()).collect();
+        let what = format!("checking {}", listed.join(", "));
         let planned = names.len() + self.cases * backends.len();
         let mut progress = Progress::new(&what, planned);
         let (stop, seen) = (|| watch.interrupted(), |_: &CaseResult| progress.step());
@@ -329,7 +368,7 @@ impl Check {
             let backend = result.name.split('/').nth(1).unwrap_or_default().to_owned();
             parts.entry(backend).or_default().push(expectations.apply(result));
         }
-        for backend in backends {
+        for Opened { name: backend, .. } in backends {
             let results = parts.remove(backend).unwrap_or_default();
             self.follow_up(backend, results, expectations, watch, finished, &mut progress)?;
         }
@@ -447,7 +486,8 @@ impl Check {
             .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions().display())))
     }
 
-    fn report(&self, finished: &Sweep) -> Result<(), Trouble> {
+    /// Prints and writes the results; whether what was reached of the kernels is what it should be, as far as that is known.
+    fn report(&self, finished: &Sweep) -> Result<bool, Trouble> {
         print(&report::table(finished));
         print(&report::device_code(finished));
         print(&report::fidelity(finished));
@@ -466,14 +506,12 @@ impl Check {
         if let Some(path) = &self.junit {
             write(path, &report::junit(finished).map_err(Trouble::input)?)?;
         }
-        if !self.coverage.is_empty() {
-            self.report_coverage(finished)?;
-        }
+        let as_listed = self.coverage.is_empty() || self.report_coverage(finished)?;
         if self.github || github::is_runner() {
             print(&github::annotations(finished));
         }
         print(&self.next_steps(finished));
-        Ok(())
+        Ok(as_listed)
     }
 
     /// What to do now.

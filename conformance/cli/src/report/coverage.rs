@@ -8,11 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use softhip::isa::Inst;
-use softhip::trace::{Direction, Traced};
+use softhip::dataflow::{self, skips_nothing};
+use softhip::isa::{Inst, Op};
+use softhip::trace::{Block, Direction, Traced};
 
 use super::html::{begin, escape};
 use super::thousands;
+use super::unreached::{Item, Missing};
 
 /// What was reached of some kernels.
 #[derive(Debug)]
@@ -32,6 +34,10 @@ struct Kernel {
     unreached: Vec<Range<usize>>,
     /// Branches of reached blocks that never went one of their ways.
     one_way: Vec<Direction>,
+    /// Jumps that no wave made and none needs: over what does nothing without a lane. They are not among the directions.
+    skips: usize,
+    /// Blocks and directions that no wave can come to, by the masks that are branched on. They are not among the others, either.
+    impossible: usize,
 }
 
 /// How many of how many.
@@ -66,16 +72,33 @@ impl std::fmt::Display for Count {
 
 impl Kernel {
     fn new(traced: Arc<Traced>) -> Self {
-        let (blocks, directions) = (traced.blocks(), traced.directions());
-        let unreached =
-            blocks.iter().filter(|block| !block.reached).map(|block| block.code.clone()).collect();
-        let one_way =
-            directions.iter().filter(|way| !way.reached && traced.executed(way.branch)).copied().collect();
+        let impossible = dataflow::impossible(traced.code());
+        let (dead, blocks): (Vec<Block>, Vec<Block>) = traced
+            .blocks()
+            .into_iter()
+            .partition(|block| !block.reached && impossible.instructions.contains(&block.code.start));
+        let missed = blocks.iter().filter(|block| !block.reached).map(|block| block.code.clone()).collect();
+        let code = traced.code();
+        let unreached = |way: &Direction| !way.reached && traced.executed(way.branch);
+        let ruled_out = |way: &Direction| {
+            let alone = unreached(way) && impossible.ways.contains(&(way.branch, way.taken));
+            alone || impossible.instructions.contains(&way.branch)
+        };
+        let (ruled_out, directions): (Vec<Direction>, Vec<Direction>) =
+            traced.directions().into_iter().partition(ruled_out);
+        // For a wave without a lane such a branch's ways are the same, and waves with lanes have gone theirs.
+        let without_lanes = |way: &Direction| way.taken == (code[way.branch].op == Op::s_cbranch_execz);
+        let (skipped, directions): (Vec<Direction>, Vec<Direction>) = directions
+            .into_iter()
+            .partition(|way| unreached(way) && without_lanes(way) && skips_nothing(code, way.branch));
+        let one_way = directions.iter().filter(|way| unreached(way)).copied().collect();
         Kernel {
             blocks: Count::of(blocks.iter().map(|block| block.reached)),
             directions: Count::of(directions.iter().map(|way| way.reached)),
-            unreached,
+            unreached: missed,
             one_way,
+            skips: skipped.len(),
+            impossible: ruled_out.len() + dead.len(),
             traced,
         }
     }
@@ -105,7 +128,25 @@ impl Kernel {
         if lines.is_empty() { "no source line".into() } else { lines.join(", ") }
     }
 
-    /// What is missing, in sentences.
+    /// What is missing.
+    fn items(&self) -> Vec<Item> {
+        let lines = |code: Range<usize>| {
+            let mut lines: Vec<String> = code.filter_map(|index| self.line(index)).collect();
+            lines.sort_unstable();
+            lines.dedup();
+            lines
+        };
+        let blocks = self.unreached.iter().map(|code| (Missing::Block, lines(code.clone())));
+        let ways = self.one_way.iter().map(|way| {
+            let missing = if way.taken { Missing::Taken } else { Missing::NotTaken };
+            (missing, lines(way.branch..way.branch + 1))
+        });
+        let item =
+            |((missing, lines), text)| Item { kernel: self.traced.kernel().into(), missing, lines, text };
+        blocks.chain(ways).zip(self.missing()).map(item).collect()
+    }
+
+    /// What is missing, in sentences, in the order of [`items`](Kernel::items).
     fn missing(&self) -> Vec<String> {
         let blocks = self.unreached.iter().map(|code| {
             let (at, count) = (self.offset(code.start), code.len());
@@ -132,12 +173,34 @@ impl Coverage {
         Coverage { idle: idle.into_iter().collect(), kernels }
     }
 
+    /// All that is missing.
+    pub fn missing(&self) -> Vec<Item> {
+        self.kernels.iter().flat_map(Kernel::items).collect()
+    }
+
     fn blocks(&self) -> Count {
         self.kernels.iter().fold(Count::default(), |sum, kernel| sum.plus(kernel.blocks))
     }
 
     fn directions(&self) -> Count {
         self.kernels.iter().fold(Count::default(), |sum, kernel| sum.plus(kernel.directions))
+    }
+
+    /// What is set apart, in sentences.
+    fn set_apart(&self) -> Vec<String> {
+        let sum = |of: fn(&Kernel) -> usize| self.kernels.iter().map(of).sum::<usize>();
+        let classes = [
+            (
+                sum(|kernel| kernel.skips),
+                "jumps on EXEC = 0 that no wave made, over instructions that do nothing then: both ways are the same",
+            ),
+            (
+                sum(|kernel| kernel.impossible),
+                "blocks and directions that no wave can come to, because the mask that is branched on is known",
+            ),
+        ];
+        let said = |(count, what): (usize, &str)| (count > 0).then(|| format!("{} {what}", thousands(count)));
+        classes.into_iter().filter_map(said).collect()
     }
 
     /// The sums, and every kernel of which something is missing.
@@ -148,6 +211,9 @@ impl Coverage {
             self.blocks(),
             self.directions()
         );
+        for class in self.set_apart() {
+            let _ = writeln!(text, "set apart: {class}");
+        }
         for kernel in self.kernels.iter().filter(|kernel| !kernel.is_whole()) {
             let (name, blocks, ways) = (kernel.traced.kernel(), kernel.blocks, kernel.directions);
             let _ = writeln!(text, "  {name}: {blocks} blocks, {ways} directions");
@@ -168,6 +234,8 @@ impl Coverage {
                 "kernel": kernel.traced.kernel(),
                 "blocks": count(kernel.blocks),
                 "directions": count(kernel.directions),
+                "skips_of_nothing": kernel.skips,
+                "impossible": kernel.impossible,
                 "unreached": kernel.unreached.iter().map(block).collect::<Vec<_>>(),
                 "one_way": kernel.one_way.iter().map(way).collect::<Vec<_>>(),
             })
@@ -176,6 +244,7 @@ impl Coverage {
             "device": "software device: checked emulation, not a run on silicon",
             "blocks": count(self.blocks()),
             "directions": count(self.directions()),
+            "set_apart": self.set_apart(),
             "not_launched": self.idle,
             "kernels": self.kernels.iter().map(kernel).collect::<Vec<_>>(),
         })
@@ -211,6 +280,9 @@ impl Coverage {
             page,
             "<li class=\"{class}\"><b>{partial} of {kernels}</b>kernels with something missing</li>\n</ul>"
         );
+        for class in self.set_apart() {
+            let _ = writeln!(page, "<p>Set apart: {}.</p>", escape(&class));
+        }
         if !self.idle.is_empty() {
             let _ = writeln!(
                 page,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use zoo::machine::equivalent::Argument;
-use zoo::machine::hunt::Bag;
+use zoo::machine::hunt::{Bag, Survivor};
 
 use super::thousands;
 
@@ -13,15 +13,25 @@ use super::thousands;
 pub fn text(bags: &BTreeMap<String, Bag>, took: Duration) -> String {
     let width = bags.keys().map(String::len).max().unwrap_or(0).max("kernel".len());
     let mut text = format!(
-        "{:<width$} {:>7} {:>7} {:>11} {:>9} {:>10} {:>7}\n",
-        "kernel", "faults", "killed", "unreached", "survived", "equivalent", "rate"
+        "{:<width$} {:>7} {:>7} {:>7} {:>11} {:>9} {:>12} {:>10} {:>7}\n",
+        "kernel",
+        "faults",
+        "killed",
+        "by lint",
+        "unreached",
+        "survived",
+        "within bound",
+        "equivalent",
+        "rate"
     );
     let mut sum = Bag::default();
     for (name, bag) in bags {
         line(&mut text, name, width, bag);
         sum.killed += bag.killed;
+        sum.linted += bag.linted;
         sum.unreached += bag.unreached;
         sum.survivors.extend(bag.survivors.iter().cloned());
+        sum.within_bound.extend(bag.within_bound.iter().cloned());
         for (argument, count) in &bag.equivalent {
             *sum.equivalent.entry(*argument).or_default() += count;
         }
@@ -32,11 +42,30 @@ pub fn text(bags: &BTreeMap<String, Bag>, took: Duration) -> String {
         text.push_str("\nequivalent, because:\n");
         text.extend(sum.equivalent.iter().map(equivalent));
     }
-    if !sum.survivors.is_empty() {
-        text.push_str("\nsurvivors:\n");
+    listed(&mut text, "other bits, within the bound", bags, |bag| &bag.within_bound);
+    listed(&mut text, "survivors", bags, |bag| &bag.survivors);
+    let _ = writeln!(
+        text,
+        "\n{} faults in {:.0} s on the software device: {} of {} killed, {} of them by lint; besides these, {} change bits and stay within the bound, and \
+         {} change nothing by an argument",
+        thousands(sum.all()),
+        took.as_secs_f64(),
+        thousands(sum.found()),
+        thousands(sum.visible()),
+        thousands(sum.linted),
+        thousands(sum.within_bound.len()),
+        thousands(sum.equivalent.values().sum::<usize>())
+    );
+    text
+}
+
+/// The faults of a list, each in a line.
+fn listed(text: &mut String, title: &str, bags: &BTreeMap<String, Bag>, list: fn(&Bag) -> &[Survivor]) {
+    if bags.values().any(|bag| !list(bag).is_empty()) {
+        let _ = writeln!(text, "\n{title}:");
     }
     for (name, bag) in bags {
-        for survivor in &bag.survivors {
+        for survivor in list(bag) {
             let line = survivor.line.as_deref().unwrap_or("no source line");
             let _ = writeln!(
                 text,
@@ -45,27 +74,20 @@ pub fn text(bags: &BTreeMap<String, Bag>, took: Duration) -> String {
             );
         }
     }
-    let _ = writeln!(
-        text,
-        "\n{} faults in {:.0} s on the software device: {} of {} that could be seen killed",
-        thousands(sum.all()),
-        took.as_secs_f64(),
-        thousands(sum.killed),
-        thousands(sum.visible())
-    );
-    text
 }
 
 fn line(text: &mut String, name: &str, width: usize, bag: &Bag) {
     let equivalent: usize = bag.equivalent.values().sum();
-    let tenths = (bag.killed * 1000).checked_div(bag.visible()).unwrap_or(1000);
+    let tenths = (bag.found() * 1000).checked_div(bag.visible()).unwrap_or(1000);
     let _ = writeln!(
         text,
-        "{name:<width$} {:>7} {:>7} {:>11} {:>9} {equivalent:>10} {:>5}.{} %",
+        "{name:<width$} {:>7} {:>7} {:>7} {:>11} {:>9} {:>12} {equivalent:>10} {:>5}.{} %",
         bag.all(),
         bag.killed,
+        bag.linted,
         bag.unreached,
         bag.survivors.len(),
+        bag.within_bound.len(),
         tenths / 10,
         tenths % 10
     );

@@ -14,6 +14,7 @@ pub mod machine;
 mod provenance;
 pub mod sanitize;
 mod table;
+pub mod unreached;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
