@@ -133,7 +133,7 @@ impl Zoo {
         }
         print(&machine::text(&bags, begin.elapsed()));
         let sum = |of: fn(&Bag) -> usize| bags.values().map(of).sum::<usize>();
-        let (killed, visible) = (sum(|bag| bag.killed), sum(Bag::visible));
+        let (killed, visible) = (sum(Bag::found), sum(Bag::visible));
         Ok(if killed * 100 >= visible * LEAST_PERCENT { End::Well } else { End::DoesNotConform })
     }
 }

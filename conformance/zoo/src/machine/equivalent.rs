@@ -1,10 +1,12 @@
 //! Faults that change nothing, each by an argument.
 
-use code_object::CodeObject;
-use softhip::isa::{Format, Inst, Op};
+use code_object::{CodeObject, Descriptor};
+use softhip::dataflow::{self, Effects, skips_nothing};
+use softhip::isa::inst::scalar;
+use softhip::isa::{Format, Inst, Mods, Op, Operand};
 use softhip::lint;
 use softhip::trace::Traced;
-use softhip::waits::{Facts, RegisterSet};
+use softhip::waits::RegisterSet;
 
 use super::fault::{Fault, Kind};
 
@@ -17,6 +19,10 @@ pub enum Argument {
     NeedlessWait,
     /// What it writes is read on no way from there.
     DeadResult,
+    /// The operation does not look at the bits that differ.
+    IgnoredBits,
+    /// The operation gives the same for all inputs, but for a condition bit that is read on no way from there.
+    SameFunction,
 }
 
 impl Argument {
@@ -26,6 +32,8 @@ impl Argument {
             Argument::SkipsNothing => "a branch over instructions that do nothing while EXEC is zero",
             Argument::NeedlessWait => "a wait that no rule of the instruction set needs there",
             Argument::DeadResult => "a result that is read on no way from there",
+            Argument::IgnoredBits => "bits of a constant that the operation does not look at",
+            Argument::SameFunction => "another operation or order with the same result for all inputs",
         }
     }
 }
@@ -34,16 +42,17 @@ impl Argument {
 pub fn argument(traced: &Traced, fault: &Fault, object: &CodeObject) -> Option<Argument> {
     let inst = traced.code().get(fault.index)?;
     match (fault.kind, inst.op) {
-        (Kind::Dropped, Op::s_cbranch_execz) if skips_forward(inst) => Some(Argument::SkipsNothing),
+        (Kind::Dropped, Op::s_cbranch_execz) if skips_nothing(traced.code(), fault.index) => {
+            Some(Argument::SkipsNothing)
+        }
         (Kind::Unordered, Op::s_waitcnt) => (findings(object, traced.kernel())
             == findings(traced.object(), traced.kernel()))
         .then_some(Argument::NeedlessWait),
-        _ => is_dead(traced, fault.index, fault.now.as_ref()).then_some(Argument::DeadResult),
+        _ => {
+            let same = fault.now.and_then(|now| same_result(traced.code(), fault.index, &now));
+            same.or_else(|| is_dead(traced, fault.index, fault.now.as_ref()).then_some(Argument::DeadResult))
+        }
     }
-}
-
-fn skips_forward(inst: &Inst) -> bool {
-    inst.branch_target().is_some_and(|target| target > inst.pc)
 }
 
 fn findings(object: &CodeObject, kernel: &str) -> usize {
@@ -52,49 +61,223 @@ fn findings(object: &CodeObject, kernel: &str) -> usize {
     function.map_or(0, |function| lint::lint(object, function).found.len())
 }
 
-/// Whether no way from an instruction leads to a read of what it writes, before and after the change. Only vector operations: those
-/// change no condition code. That later writes may overwrite all lanes is not used.
+/// Whether what an instruction writes, before and after the change, is replaced before it is read, on every way from it. It must do nothing
+/// but write registers, with the change and without.
 fn is_dead(traced: &Traced, index: usize, now: Option<&Inst>) -> bool {
-    let code = traced.code();
-    let inst = &code[index];
-    if !is_vector_arithmetic(inst.format) {
-        return false;
-    }
-    let mut written = Facts::of(inst).writes;
-    if let Some(now) = now {
-        written = written.or(&Facts::of(now).writes);
-    }
-    if written.is_empty() {
-        return false;
-    }
-    !is_read(code, index, &written)
-}
-
-fn is_vector_arithmetic(format: Format) -> bool {
-    matches!(format, Format::Vop1 | Format::Vop2 | Format::Vop3 | Format::Vop3p | Format::Mai)
-}
-
-/// Whether a wave that has executed `index` can come to a read of one of `registers`.
-fn is_read(code: &[Inst], index: usize, registers: &RegisterSet) -> bool {
-    let mut seen = vec![false; code.len()];
-    let mut waiting = next(code, index);
-    while let Some(at) = waiting.pop() {
-        if std::mem::replace(&mut seen[at], true) {
-            continue;
+    let inst = &traced.code()[index];
+    let instructions = [Some(inst), now];
+    let mut written = RegisterSet::EMPTY;
+    for inst in instructions.into_iter().flatten() {
+        if !writes_registers_alone(inst) {
+            return false;
         }
-        if Facts::of(&code[at]).reads.meets(registers) {
-            return true;
-        }
-        waiting.extend(next(code, at));
+        written = written.or(&Effects::of(inst).writes);
     }
-    false
+    !written.is_empty() && dataflow::is_dead(traced.code(), index, &written)
 }
 
-/// Where a wave goes on after `index`.
-fn next(code: &[Inst], index: usize) -> Vec<usize> {
-    let inst = &code[index];
-    let find = |pc: u64| code.binary_search_by_key(&pc, |inst| inst.pc).ok();
-    let falls = !matches!(inst.op, Op::s_branch | Op::s_endpgm | Op::s_endpgm_saved);
-    let through = falls.then(|| find(inst.next_pc())).flatten();
-    through.into_iter().chain(inst.branch_target().and_then(find)).collect()
+fn writes_registers_alone(inst: &Inst) -> bool {
+    match inst.format {
+        Format::Vop1
+        | Format::Vop2
+        | Format::Vop3
+        | Format::Vop3p
+        | Format::Vopc
+        | Format::Sdwa
+        | Format::Dpp
+        | Format::Mai => true,
+        Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk => {
+            inst.branch_target().is_none()
+                && !matches!(
+                    inst.op,
+                    Op::s_setreg_b32 | Op::s_setreg_imm32_b32 | Op::s_setpc_b64 | Op::s_swappc_b64
+                )
+        }
+        _ => false,
+    }
+}
+
+/// The argument by which `now` in the place of instruction `index` of `code` gives the same result for all inputs.
+fn same_result(code: &[Inst], index: usize, now: &Inst) -> Option<Argument> {
+    let was = &code[index];
+    if was.op == now.op {
+        let same = same_shift(was, now) || same_permutation(was, now);
+        return same.then_some(Argument::IgnoredBits).or_else(|| swapped_minimum(code, index, now));
+    }
+    let operands = (was.dst, was.dst2, was.src, was.mods) == (now.dst, now.dst2, now.src, now.mods);
+    if !operands {
+        return None;
+    }
+    let differs_in_scc =
+        matches!(pair(was.op, now.op), (Op::s_add_i32, Op::s_add_u32) | (Op::s_sub_i32, Op::s_sub_u32));
+    let same = if differs_in_scc {
+        dataflow::is_dead(code, index, &RegisterSet::SCC)
+    } else {
+        compares_equality(was.op, now.op) || compares_with_zero(was, now)
+    };
+    same.then_some(Argument::SameFunction)
+}
+
+/// Two operations, in the order of the instruction set.
+fn pair(a: Op, b: Op) -> (Op, Op) {
+    match (a, b) {
+        (Op::s_add_u32, Op::s_add_i32) | (Op::s_sub_u32, Op::s_sub_i32) => (b, a),
+        other => other,
+    }
+}
+
+/// The smaller and the larger of two numbers are the same in either order; SCC, which says where it stood, is read on no way.
+fn swapped_minimum(code: &[Inst], index: usize, now: &Inst) -> Option<Argument> {
+    let was = &code[index];
+    let minimum = matches!(was.op, Op::s_min_i32 | Op::s_min_u32 | Op::s_max_i32 | Op::s_max_u32);
+    let swapped = (was.src[0], was.src[1]) == (now.src[1], now.src[0]) && was.dst == now.dst;
+    (minimum && swapped && dataflow::is_dead(code, index, &RegisterSet::SCC))
+        .then_some(Argument::SameFunction)
+}
+
+/// Whether two shifts by constants are the same: a shift looks at the lowest bits of its count.
+fn same_shift(was: &Inst, now: &Inst) -> bool {
+    let (source, bits) = match was.op {
+        Op::v_lshlrev_b32 | Op::v_lshrrev_b32 | Op::v_ashrrev_i32 => (0, 5),
+        Op::v_lshlrev_b64 | Op::v_lshrrev_b64 | Op::v_ashrrev_i64 => (0, 6),
+        Op::s_lshl_b32 | Op::s_lshr_b32 | Op::s_ashr_i32 | Op::v_lshl_add_u32 | Op::v_lshl_or_b32 => (1, 5),
+        Op::s_lshl_b64 | Op::s_lshr_b64 | Op::s_ashr_i64 => (1, 6),
+        Op::v_lshl_add_u64 => (1, 3),
+        Op::v_add_lshl_u32 => (2, 5),
+        _ => return false,
+    };
+    let others = |inst: &Inst| {
+        let mut src = inst.src;
+        src[source] = Operand::None;
+        (inst.dst, inst.dst2, src, inst.mods)
+    };
+    let low = |inst: &Inst| match inst.src[source] {
+        Operand::Int(count) => Some(i32::from(count) & ((1 << bits) - 1)),
+        _ => None,
+    };
+    others(was) == others(now) && low(was).is_some() && low(was) == low(now)
+}
+
+/// Whether two exchanges of lanes are the same: addresses count in bytes, modulo the 256 bytes of 64 lanes.
+fn same_permutation(was: &Inst, now: &Inst) -> bool {
+    let permutes = matches!(was.op, Op::ds_bpermute_b32 | Op::ds_permute_b32);
+    let (Mods::Ds(before), Mods::Ds(after)) = (was.mods, now.mods) else { return false };
+    let operands = (was.dst, was.dst2, was.src) == (now.dst, now.dst2, now.src);
+    permutes && operands && before.gds == after.gds && before.offset() % 256 == after.offset() % 256
+}
+
+/// Equality of integers is the same with and without a sign.
+fn compares_equality(was: Op, now: Op) -> bool {
+    const SAME: [[Op; 2]; 8] = [
+        [Op::s_cmp_eq_i32, Op::s_cmp_eq_u32],
+        [Op::s_cmp_lg_i32, Op::s_cmp_lg_u32],
+        [Op::v_cmp_eq_i32, Op::v_cmp_eq_u32],
+        [Op::v_cmp_ne_i32, Op::v_cmp_ne_u32],
+        [Op::v_cmp_eq_i16, Op::v_cmp_eq_u16],
+        [Op::v_cmp_ne_i16, Op::v_cmp_ne_u16],
+        [Op::v_cmp_eq_i64, Op::v_cmp_eq_u64],
+        [Op::v_cmp_ne_i64, Op::v_cmp_ne_u64],
+    ];
+    SAME.iter().any(|same| same.contains(&was) && same.contains(&now))
+}
+
+/// No unsigned number is below zero: 0 = x is 0 >= x and 0 <> x is 0 < x; x = 0 is x <= 0 and x <> 0 is x > 0.
+fn compares_with_zero(was: &Inst, now: &Inst) -> bool {
+    const ZERO_FIRST: [[Op; 2]; 6] = [
+        [Op::v_cmp_eq_u32, Op::v_cmp_ge_u32],
+        [Op::v_cmp_ne_u32, Op::v_cmp_lt_u32],
+        [Op::v_cmp_eq_u64, Op::v_cmp_ge_u64],
+        [Op::v_cmp_ne_u64, Op::v_cmp_lt_u64],
+        [Op::s_cmp_eq_u32, Op::s_cmp_ge_u32],
+        [Op::s_cmp_lg_u32, Op::s_cmp_lt_u32],
+    ];
+    const ZERO_SECOND: [[Op; 2]; 6] = [
+        [Op::v_cmp_eq_u32, Op::v_cmp_le_u32],
+        [Op::v_cmp_ne_u32, Op::v_cmp_gt_u32],
+        [Op::v_cmp_eq_u64, Op::v_cmp_le_u64],
+        [Op::v_cmp_ne_u64, Op::v_cmp_gt_u64],
+        [Op::s_cmp_eq_u32, Op::s_cmp_le_u32],
+        [Op::s_cmp_lg_u32, Op::s_cmp_gt_u32],
+    ];
+    let same = |pairs: &[[Op; 2]]| pairs.iter().any(|pair| pair.contains(&was.op) && pair.contains(&now.op));
+    let zero = |source: usize| was.src[source] == Operand::Int(0);
+    zero(0) && same(&ZERO_FIRST) || zero(1) && same(&ZERO_SECOND)
+}
+
+/// Whether lint finds a fault without running it: a wait that is missing, or a register that nothing has written.
+pub fn is_linted(traced: &Traced, fault: &Fault, object: &CodeObject) -> bool {
+    if fault.kind == Kind::Unordered {
+        return findings(object, traced.kernel()) > findings(traced.object(), traced.kernel());
+    }
+    let Some(now) = fault.now else { return false };
+    let kernel = traced.object().kernels().iter().find(|kernel| kernel.name == traced.kernel());
+    let Some(descriptor) = kernel.map(|kernel| kernel.descriptor) else { return false };
+    let mut code = traced.code().to_vec();
+    let begins_with = begins_with(&descriptor);
+    let before = dataflow::reads_unwritten(&code, &begins_with);
+    code[fault.index] = now;
+    dataflow::reads_unwritten(&code, &begins_with).is_some_and(|read| before != Some(read))
+}
+
+/// Registers that hold something when a wave begins: user data, workgroup ids, the work-item's ids in v0, and those that the hardware sets.
+fn begins_with(descriptor: &Descriptor) -> RegisterSet {
+    let ids = (0..3).filter(|dimension| descriptor.has_workgroup_id(*dimension)).count();
+    let scalars = usize::try_from(descriptor.user_sgprs()).unwrap_or(usize::MAX).saturating_add(ids + 2);
+    let fixed = [scalar::EXEC, scalar::M0, scalar::FLAT_SCRATCH, scalar::XNACK_MASK];
+    let set = RegisterSet::of(Operand::Scalar(0), u8::try_from(scalars).unwrap_or(u8::MAX));
+    let set = fixed.iter().fold(set, |set, first| set.or(&RegisterSet::of(Operand::Scalar(*first), 2)));
+    set.or(&RegisterSet::of(Operand::Vgpr(0), 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use softhip::isa::decode;
+
+    use super::*;
+
+    /// `s_endpgm`
+    const END: u32 = 0xbf81_0000;
+
+    fn inst(words: &[u32]) -> Inst {
+        decode(words, 0).unwrap()
+    }
+
+    fn argument(was: &[u32], now: &[u32], after: &[u32]) -> Option<Argument> {
+        let mut code = vec![inst(was)];
+        for words in after.iter().chain(&[END]) {
+            let pc = code.last().unwrap().next_pc();
+            code.push(decode(&[*words], pc).unwrap());
+        }
+        same_result(&code, 0, &inst(now))
+    }
+
+    #[test]
+    fn counts_of_shifts_are_taken_modulo_the_width() {
+        // v_lshlrev_b32 v1, 2, v3; then by 34 and by 3.
+        let shift = |count: u32| [0x2402_0600 | (128 + count)];
+        assert_eq!(argument(&shift(2), &shift(34), &[]), Some(Argument::IgnoredBits));
+        assert_eq!(argument(&shift(2), &shift(3), &[]), None);
+    }
+
+    #[test]
+    fn sums_with_and_without_a_sign_differ_in_the_condition_bit_alone() {
+        let (unsigned, signed) = ([0x8001_0302], [0x8101_0302]);
+        assert_eq!(inst(&unsigned).op, Op::s_add_u32);
+        assert_eq!(inst(&signed).op, Op::s_add_i32);
+        assert_eq!(argument(&unsigned, &signed, &[]), Some(Argument::SameFunction));
+        // s_addc_u32 s1, s2, s3 reads it.
+        assert_eq!(argument(&unsigned, &signed, &[0x8201_0302]), None);
+    }
+
+    #[test]
+    fn no_unsigned_number_is_below_zero() {
+        // v_cmp_eq_u32 vcc, 0, v1; v_cmp_ge_u32 vcc, 0, v1; v_cmp_le_u32 vcc, 0, v1; and with 1.
+        let compare = |code: u32, constant: u32| [0x7c00_0200 | code << 17 | (128 + constant)];
+        let (eq, ge, le) = (0xca, 0xce, 0xcb);
+        assert_eq!(inst(&compare(eq, 0)).op, Op::v_cmp_eq_u32);
+        assert_eq!(inst(&compare(ge, 0)).op, Op::v_cmp_ge_u32);
+        assert_eq!(argument(&compare(eq, 0), &compare(ge, 0), &[]), Some(Argument::SameFunction));
+        assert_eq!(argument(&compare(eq, 0), &compare(le, 0), &[]), None);
+        assert_eq!(argument(&compare(eq, 1), &compare(ge, 1), &[]), None);
+    }
 }

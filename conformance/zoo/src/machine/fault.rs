@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::LazyLock;
 
-use softhip::isa::{self, Format, Inst, Mods, Op};
+use softhip::isa::table::compare::{Relation, Test};
+use softhip::isa::{self, Format, Inst, Mods, Op, table};
 use softhip::trace::Traced;
 
 /// What a fault changes.
@@ -138,7 +139,7 @@ fn changed(was: &Inst, now: &Inst) -> Option<Kind> {
     let sources = (0..3).filter(|i| now.src[*i] != was.src[*i]).count();
     let registers = usize::from(now.dst != was.dst) + usize::from(now.dst2 != was.dst2);
     if sources == 2 && (now.src[0], now.src[1]) == (was.src[1], was.src[0]) {
-        return (!is_commutative(was.op)).then_some(Kind::Swapped);
+        return (!is_commutative(was)).then_some(Kind::Swapped);
     }
     match (sources + registers, now.mods == was.mods) {
         (0, _) => Some(if offset(was) == offset(now) { Kind::Modifier } else { Kind::Immediate }),
@@ -159,21 +160,178 @@ fn is_executed(op: Op) -> bool {
     EXECUTED.contains(&op)
 }
 
-/// Whether the first two sources may change places.
-fn is_commutative(op: Op) -> bool {
-    const STEMS: [&str; 12] =
-        ["add", "mul", "and", "or", "xor", "xnor", "min", "max", "fma", "eq", "lg", "mad"];
-    let name = op.mnemonic();
-    let mut parts = name.split('_');
-    parts.any(|part| {
-        STEMS.contains(&part)
-            || part == "ne"
-            || part == "neq"
-            || part == "nlg"
-            || part == "fmac"
-            || part == "cmpk"
-    }) && !name.contains("lshl")
-        && !name.contains("n2")
+/// Whether the first two sources may change places, with their modifiers staying where they are. Of two NaN the first may be the
+/// result: which NaN it is is not compared.
+fn is_commutative(inst: &Inst) -> bool {
+    let apart = |mask: u8| mask & 1 != mask >> 1 & 1;
+    let (signs, others) = match inst.mods {
+        Mods::Vop(mods) => (
+            apart(mods.neg) || apart(mods.neg_hi),
+            apart(mods.abs) || apart(mods.op_sel) || apart(mods.op_sel_hi),
+        ),
+        _ => (false, false),
+    };
+    match symmetry(inst.op) {
+        Symmetry::None => false,
+        Symmetry::Sum => !signs && !others,
+        // The sign of either factor is the sign of the product.
+        Symmetry::Product => !others,
+    }
+}
+
+/// What an operation is in its first two sources.
+enum Symmetry {
+    /// It matters which is which.
+    None,
+    /// It does not.
+    Sum,
+    /// It does not, nor which of them is negated.
+    Product,
+}
+
+fn symmetry(op: Op) -> Symmetry {
+    if is_product(op) {
+        Symmetry::Product
+    } else if is_scalar_sum(op) || is_vector_sum(op) || compares_alike(op) {
+        Symmetry::Sum
+    } else {
+        Symmetry::None
+    }
+}
+
+/// Scalar operations whose sources may change places. Not minima: SCC says which of the two it was.
+fn is_scalar_sum(op: Op) -> bool {
+    matches!(
+        op,
+        Op::s_add_u32
+            | Op::s_add_i32
+            | Op::s_addc_u32
+            | Op::s_and_b32
+            | Op::s_and_b64
+            | Op::s_or_b32
+            | Op::s_or_b64
+            | Op::s_xor_b32
+            | Op::s_xor_b64
+            | Op::s_nand_b32
+            | Op::s_nand_b64
+            | Op::s_nor_b32
+            | Op::s_nor_b64
+            | Op::s_xnor_b32
+            | Op::s_xnor_b64
+            | Op::s_mul_i32
+            | Op::s_mul_hi_u32
+            | Op::s_mul_hi_i32
+            | Op::s_absdiff_i32
+            | Op::s_cmp_eq_i32
+            | Op::s_cmp_eq_u32
+            | Op::s_cmp_eq_u64
+            | Op::s_cmp_lg_i32
+            | Op::s_cmp_lg_u32
+            | Op::s_cmp_lg_u64
+    )
+}
+
+/// Vector operations whose sources may change places.
+fn is_vector_sum(op: Op) -> bool {
+    matches!(
+        op,
+        Op::v_add_co_u32
+            | Op::v_addc_co_u32
+            | Op::v_add_f16
+            | Op::v_add_f32
+            | Op::v_add_f64
+            | Op::v_add_i16
+            | Op::v_add_i32
+            | Op::v_add_u16
+            | Op::v_add_u32
+            | Op::v_add3_u32
+            | Op::v_add_lshl_u32
+            | Op::v_and_b32
+            | Op::v_and_or_b32
+            | Op::v_or_b32
+            | Op::v_or3_b32
+            | Op::v_xor_b32
+            | Op::v_xnor_b32
+            | Op::v_xad_u32
+            | Op::v_min_f16
+            | Op::v_min_f32
+            | Op::v_min_f64
+            | Op::v_min_i16
+            | Op::v_min_i32
+            | Op::v_min_u16
+            | Op::v_min_u32
+            | Op::v_max_f16
+            | Op::v_max_f32
+            | Op::v_max_f64
+            | Op::v_max_i16
+            | Op::v_max_i32
+            | Op::v_max_u16
+            | Op::v_max_u32
+            | Op::v_min3_f32
+            | Op::v_min3_i32
+            | Op::v_min3_u32
+            | Op::v_max3_f32
+            | Op::v_max3_i32
+            | Op::v_max3_u32
+            | Op::v_med3_f32
+            | Op::v_med3_i32
+            | Op::v_med3_u32
+            | Op::v_mul_lo_u16
+            | Op::v_mul_lo_u32
+            | Op::v_mul_hi_u32
+            | Op::v_mul_hi_i32
+            | Op::v_mul_u32_u24
+            | Op::v_mul_i32_i24
+            | Op::v_mul_hi_u32_u24
+            | Op::v_mul_hi_i32_i24
+            | Op::v_mad_u32_u24
+            | Op::v_mad_i32_i24
+            | Op::v_mad_u32_u16
+            | Op::v_mad_i32_i16
+            | Op::v_mad_u64_u32
+            | Op::v_mad_i64_i32
+            | Op::v_pk_add_f16
+            | Op::v_pk_add_f32
+            | Op::v_pk_add_u16
+            | Op::v_pk_add_i16
+            | Op::v_pk_mul_lo_u16
+            | Op::v_pk_min_f16
+            | Op::v_pk_max_f16
+            | Op::v_pk_min_u16
+            | Op::v_pk_max_u16
+    )
+}
+
+/// Products of floats.
+fn is_product(op: Op) -> bool {
+    matches!(
+        op,
+        Op::v_mul_f16
+            | Op::v_mul_f32
+            | Op::v_mul_f64
+            | Op::v_mul_legacy_f32
+            | Op::v_fma_f16
+            | Op::v_fma_f32
+            | Op::v_fma_f64
+            | Op::v_fmac_f32
+            | Op::v_fmac_f64
+            | Op::v_fma_mix_f32
+            | Op::v_fma_mixlo_f16
+            | Op::v_fma_mixhi_f16
+            | Op::v_pk_mul_f16
+            | Op::v_pk_mul_f32
+            | Op::v_pk_fma_f16
+            | Op::v_pk_fma_f32
+    )
+}
+
+/// Comparisons that are the same from either side: equal, unequal, ordered.
+fn compares_alike(op: Op) -> bool {
+    let either = |relation: Relation| {
+        (relation.bits() & Relation::LESS != 0) == (relation.bits() & Relation::GREATER != 0)
+    };
+    table::compare(op)
+        .is_some_and(|compare| matches!(compare.test, Test::Relation(relation) if either(relation)))
 }
 
 type Operands = (isa::Operand, isa::Operand, [isa::Operand; 3]);
@@ -237,17 +395,28 @@ mod tests {
 
     #[test]
     fn sources_of_sums_may_change_places_and_those_of_differences_may_not() {
+        let plain = inst(&[0x8080_0201]);
         for (op, commutes) in [
             (Op::v_add_f32, true),
             (Op::v_mul_lo_u32, true),
             (Op::v_cmp_eq_u32, true),
+            (Op::v_cmp_neq_f32, true),
+            (Op::v_cmp_o_f32, true),
             (Op::v_sub_f32, false),
             (Op::v_lshlrev_b32, false),
             (Op::v_cmp_lt_f32, false),
+            (Op::v_cmp_class_f32, false),
             (Op::s_andn2_b64, false),
+            // SCC says which of them is the smaller one.
+            (Op::s_min_u32, false),
             (Op::v_cndmask_b32, false),
+            (Op::v_lshl_add_u32, false),
         ] {
-            assert_eq!(is_commutative(op), commutes, "{op:?}");
+            assert_eq!(is_commutative(&Inst { op, ..plain }), commutes, "{op:?}");
         }
+        let negated = isa::inst::VopMods { neg: 1, ..isa::inst::VopMods::default() };
+        let with = |op| Inst { op, mods: Mods::Vop(negated), ..plain };
+        assert!(is_commutative(&with(Op::v_fma_f32)), "the sign of a factor is the product's");
+        assert!(!is_commutative(&with(Op::v_add_f32)), "a - b is not b - a");
     }
 }

@@ -1,6 +1,7 @@
 //! Hunting faults with the suite's cases.
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,8 +14,8 @@ use code_object::CodeObject;
 use conformance::guard;
 use conformance::outcome::Outcome;
 use conformance::suite::{self, Filter, Slice};
-use conformance::target::Target;
-use kernels::{SplitMix64, Stem};
+use conformance::target::{RunError, Target};
+use kernels::{Breakpoint, Identity, Numerics, OpForm, Record, SplitMix64, Stem, Support};
 use softhip::control::Options as Device;
 use softhip::sched::Limits;
 use softhip::trace::{self, Traced};
@@ -69,23 +70,32 @@ pub struct Survivor {
 pub struct Bag {
     /// Killed by a case.
     pub killed: usize,
+    /// Found without running, by lint: a missing wait, a register that nothing has written.
+    pub linted: usize,
+    /// Those that change bits of some result, and every result stays within the bound that the contract allows.
+    pub within_bound: Vec<Survivor>,
     /// Set apart, by argument.
     pub equivalent: BTreeMap<Argument, usize>,
     /// In instructions that no case reaches.
     pub unreached: usize,
-    /// Those that are left.
+    /// Those that are left: no case that executes the instruction shows a bit of difference.
     pub survivors: Vec<Survivor>,
 }
 
 impl Bag {
-    /// Faults that could have been seen.
+    /// Faults that were seen.
+    pub fn found(&self) -> usize {
+        self.killed + self.linted
+    }
+
+    /// Faults that should have been seen: those that are not equivalent by argument and do not merely round differently.
     pub fn visible(&self) -> usize {
-        self.killed + self.survivors.len() + self.unreached
+        self.found() + self.survivors.len() + self.unreached
     }
 
     /// All faults.
     pub fn all(&self) -> usize {
-        self.visible() + self.equivalent.values().sum::<usize>()
+        self.visible() + self.within_bound.len() + self.equivalent.values().sum::<usize>()
     }
 }
 
@@ -141,6 +151,8 @@ fn shares(plan: &Plan) -> BTreeMap<String, usize> {
 struct Reach {
     name: String,
     micros: u64,
+    /// Of what the case's ops leave in memory.
+    digest: u64,
     /// By kernel and index.
     executed: BTreeMap<String, Vec<bool>>,
 }
@@ -183,15 +195,18 @@ fn of_stem(
 fn reaches(stem: Stem, kernels: &[String]) -> Vec<Reach> {
     let names = suite::names("soft", &Filter::new(&format!("{stem}/soft/")));
     let Some(target) = target(Objects::own()) else { return Vec::new() };
+    let mut names = Slice::Quick.of(names);
+    names.extend(suite::names_around_breakpoints("soft", &target, &Filter::new(&format!("{stem}/soft/"))));
     let mut cases = Vec::new();
-    for name in Slice::Quick.of(names) {
+    for name in names {
         let of_op = || {
             trace::kernels().into_iter().filter(|traced| kernels.iter().any(|name| name == traced.kernel()))
         };
         of_op().for_each(|traced| traced.clear());
         let begin = Instant::now();
-        let passed = suite::run(&name, target.as_ref(), suite::JUDGE)
-            .is_ok_and(|result| result.outcome == Outcome::Passed);
+        target.digest.set(0);
+        let passed =
+            suite::run(&name, &target, suite::JUDGE).is_ok_and(|result| result.outcome == Outcome::Passed);
         let micros = conformance::outcome::micros_since(begin);
         let executed: BTreeMap<_, _> = of_op()
             .map(|traced| {
@@ -203,7 +218,7 @@ fn reaches(stem: Stem, kernels: &[String]) -> Vec<Reach> {
             .filter(|(_, executed)| executed.iter().any(|hit| *hit))
             .collect();
         if passed && micros <= QUICK && !executed.is_empty() {
-            cases.push(Reach { name, micros, executed });
+            cases.push(Reach { name, micros, digest: target.digest.get(), executed });
         }
     }
     cases.sort_by_key(|case| case.micros);
@@ -225,10 +240,48 @@ fn sample(traced: &Traced, count: usize, seed: u64) -> Vec<Fault> {
 }
 
 /// A backend with other objects before the program's own.
-fn target(objects: Objects) -> Option<Box<dyn Target>> {
+fn target(objects: Objects) -> Option<Digested> {
     let device = Device { seed: 1, limits: Limits { threads: 1, budget: BUDGET }, ..Device::default() };
     let backend = HipBackend::software(device, Options { objects, ..Options::default() }).ok()?;
-    guard::with_canaries(backend).ok()
+    let inner = guard::with_canaries(backend);
+    Some(Digested { inner: inner.ok()?, digest: Cell::new(0) })
+}
+
+/// A target that keeps a digest of what its ops leave in memory.
+struct Digested {
+    inner: Box<dyn Target>,
+    digest: Cell<u64>,
+}
+
+impl Target for Digested {
+    fn identity(&self) -> Identity {
+        self.inner.identity()
+    }
+
+    fn supports(&self, form: &OpForm) -> Support {
+        self.inner.supports(form)
+    }
+
+    fn breakpoints(&self, form: &OpForm) -> Vec<Breakpoint> {
+        self.inner.breakpoints(form)
+    }
+
+    fn numerics(&self, form: &OpForm) -> Numerics {
+        self.inner.numerics(form)
+    }
+
+    fn run(&self, record: &Record) -> Result<Vec<Vec<u8>>, RunError> {
+        let ran = self.inner.run(record);
+        let mut digest = self.digest.get();
+        for bytes in ran.iter().flatten() {
+            for word in bytes.chunks(8) {
+                let word = word.iter().fold(0, |word, byte| word << 8 | u64::from(*byte));
+                digest = (digest.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            }
+        }
+        self.digest.set(digest);
+        ran
+    }
 }
 
 /// A kernel whose faults are hunted.
@@ -244,8 +297,10 @@ struct Game<'a> {
 struct Hunted<'f> {
     fault: &'f Fault,
     object: Vec<u8>,
-    target: Option<Box<dyn Target>>,
+    target: Option<Digested>,
     met: usize,
+    /// Some case's bits are not those of the kernel without the fault.
+    differs: bool,
 }
 
 impl Game<'_> {
@@ -253,21 +308,16 @@ impl Game<'_> {
         let mut alive: Vec<Hunted<'_>> = Vec::new();
         for fault in faults {
             let Some(object) = self.patched(fault) else { continue };
-            alive.push(Hunted { fault, object, target: None, met: 0 });
+            alive.push(Hunted { fault, object, target: None, met: 0, differs: false });
         }
         for case in self.cases {
-            let Some(executed) = case.executed.get(self.traced.kernel()) else { continue };
             alive.retain_mut(|hunted| {
-                if hunted.met >= CASES || !executed.get(hunted.fault.index).copied().unwrap_or(false) {
+                if hunted.met >= CASES || !self.reaches(case, hunted.fault) {
                     return true;
                 }
                 hunted.met += 1;
-                if self.survives(hunted, &case.name) {
-                    return true;
-                }
-                bag.killed += 1;
-                progress();
-                false
+                let killed = !self.survives(hunted, case);
+                count(killed, bag, progress)
             });
         }
         for hunted in alive {
@@ -276,12 +326,22 @@ impl Game<'_> {
         }
     }
 
+    /// Whether a case executes the instruction of a fault.
+    fn reaches(&self, case: &Reach, fault: &Fault) -> bool {
+        let executed = case.executed.get(self.traced.kernel());
+        executed.is_some_and(|executed| executed.get(fault.index).copied().unwrap_or(false))
+    }
+
     /// A fault that no case killed.
     fn settle(&self, hunted: &Hunted<'_>, bag: &mut Bag) {
-        let argument = CodeObject::read(&hunted.object)
-            .ok()
-            .and_then(|object| equivalent::argument(self.traced, hunted.fault, &object));
-        if let Some(argument) = argument {
+        let object = CodeObject::read(&hunted.object).ok();
+        let linted = |object| equivalent::is_linted(self.traced, hunted.fault, object);
+        let argument = |object| equivalent::argument(self.traced, hunted.fault, object);
+        if object.as_ref().is_some_and(linted) {
+            bag.linted += 1;
+        } else if hunted.differs {
+            bag.within_bound.push(self.survivor(hunted));
+        } else if let Some(argument) = object.as_ref().and_then(argument) {
             *bag.equivalent.entry(argument).or_default() += 1;
         } else if hunted.met == 0 {
             bag.unreached += 1;
@@ -303,23 +363,24 @@ impl Game<'_> {
         }
     }
 
-    fn survives(&self, hunted: &mut Hunted<'_>, case: &str) -> bool {
-        let Some(target) = hunted.target.take().or_else(|| self.faulty(&hunted.object)) else { return false };
-        let run = AssertUnwindSafe(|| suite::run(case, target.as_ref(), suite::JUDGE));
-        let passed =
-            catch_unwind(run).is_ok_and(|ran| ran.is_ok_and(|result| result.outcome == Outcome::Passed));
+    fn survives(&self, hunted: &mut Hunted<'_>, case: &Reach) -> bool {
+        let target = hunted.target.take().or_else(|| self.faulty(&hunted.object));
+        let Some(target) = target else { return false };
+        let passed = passes(&target, &case.name);
         if passed {
+            hunted.differs |= target.digest.get() != case.digest;
             hunted.target = Some(target);
         }
         passed
     }
 
     /// A backend with a faulty object.
-    fn faulty(&self, object: &[u8]) -> Option<Box<dyn Target>> {
+    fn faulty(&self, object: &[u8]) -> Option<Digested> {
         let (stem, object) = (self.stem.name(), object.to_vec());
-        target(Objects::new("a fault made by machine", move |asked| {
+        let objects = Objects::new("a fault made by machine", move |asked| {
             (asked == stem).then(|| Ok(Cow::Owned(object.clone())))
-        }))
+        });
+        target(objects)
     }
 
     /// The object with a fault.
@@ -334,6 +395,22 @@ impl Game<'_> {
         }
         Some(object)
     }
+}
+
+/// Counts a fault if it is killed; whether it is alive.
+fn count(killed: bool, bag: &mut Bag, progress: &impl Fn()) -> bool {
+    if killed {
+        bag.killed += 1;
+        progress();
+    }
+    !killed
+}
+
+/// Whether a case passes; its digest is in the target then.
+fn passes(target: &Digested, case: &str) -> bool {
+    target.digest.set(0);
+    let run = AssertUnwindSafe(|| suite::run(case, target, suite::JUDGE));
+    catch_unwind(run).is_ok_and(|ran| ran.is_ok_and(|result| result.outcome == Outcome::Passed))
 }
 
 #[cfg(test)]
