@@ -93,7 +93,7 @@ impl Spec {
 }
 
 /// Rows of the activations: one by one, around the widths of tiles, and a whole batch.
-const ROWS: [usize; 9] = [1, 2, 7, 8, 31, 32, 33, 64, 65];
+const ROWS: [usize; 11] = [1, 2, 3, 4, 7, 8, 31, 32, 33, 64, 65];
 
 /// Rows of the weights.
 const OUTPUTS: [usize; 9] = [1, 2, 31, 32, 33, 64, 65, 127, 129];
