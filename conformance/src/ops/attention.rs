@@ -238,7 +238,9 @@ impl Family for Attention {
             .axis([32, 64, 65, 80, 96, 128, 130, 256], |s: &mut Spec, v| s.head_dim = v)
             .axis([1, 2, 3], |s: &mut Spec, v| s.seqs = v)
             .axis(POSITIONS, |s: &mut Spec, v| s.pos = v)
-            .axis([Order::Ascending, Order::Scattered, Order::Repeated, Order::Runs], |s: &mut Spec, v| s.order = v)
+            .axis([Order::Ascending, Order::Scattered, Order::Repeated, Order::Runs], |s: &mut Spec, v| {
+                s.order = v
+            })
             .axis([0, 1, 3], |s: &mut Spec, v| s.spare = v)
             .axis([None, Some(0.3), Some(0.01)], |s: &mut Spec, v| s.scale = v)
             .axis(WINDOWS, |s: &mut Spec, v| s.window = v)
@@ -326,7 +328,8 @@ impl Family for Attention {
     fn forms() -> Vec<Spec> {
         let of = |(format, values)| {
             let spec = Spec { format, values, ..Spec::plain() };
-            let window = Spec { window: Some(40), rows: 2, seqs: 2, packing: Packing::Padded, ..spec.clone() };
+            let window =
+                Spec { window: Some(40), rows: 2, seqs: 2, packing: Packing::Padded, ..spec.clone() };
             let wide = Spec { head_dim: 128, heads: 4, kv_heads: 1, ..spec.clone() };
             let any = Spec { head_dim: 96, rows: 9, ..spec.clone() };
             [spec, window, wide, any]

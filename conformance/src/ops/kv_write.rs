@@ -245,7 +245,8 @@ impl Family for KvWrite {
 
     fn forms() -> Vec<Spec> {
         let caches = |format| DType::CACHE.map(|values| Spec { format, values, rows: 2, ..Spec::plain() });
-        let packed = |spec: Spec| [Packing::Dense, Packing::Padded].map(|packing| Spec { packing, ..spec.clone() });
+        let packed =
+            |spec: Spec| [Packing::Dense, Packing::Padded].map(|packing| Spec { packing, ..spec.clone() });
         DType::CACHE.into_iter().flat_map(caches).flat_map(packed).collect()
     }
 
