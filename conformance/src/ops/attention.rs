@@ -239,7 +239,7 @@ impl Family for Attention {
             .axis([1, 2, 3], |s: &mut Spec, v| s.seqs = v)
             .axis(POSITIONS, |s: &mut Spec, v| s.pos = v)
             .axis([Order::Ascending, Order::Scattered, Order::Repeated, Order::Runs], |s: &mut Spec, v| {
-                s.order = v
+                s.order = v;
             })
             .axis([0, 1, 3], |s: &mut Spec, v| s.spare = v)
             .axis([None, Some(0.3), Some(0.01)], |s: &mut Spec, v| s.scale = v)
