@@ -26,6 +26,7 @@ mod kernels;
 mod launches;
 mod modules;
 mod options;
+mod record;
 mod state;
 mod streams;
 
@@ -34,6 +35,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use current::{Bound, CallSite, current};
 pub use modules::{FunctionId, ModuleId};
 pub use options::{Options, Selection};
+pub use record::{LaunchRecord, ReplayError};
 
 use hip_api::Code;
 

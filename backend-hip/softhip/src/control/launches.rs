@@ -5,10 +5,12 @@ use std::sync::Arc;
 use code_object::{ArgumentKind, Kernel};
 use hip_api::Code;
 
-use super::SoftDevice;
+use super::{LaunchRecord, SoftDevice};
 use crate::exec::LoadedKernel;
 use crate::report::{HostCall, LaunchProblem, Problem, Report};
-use crate::sched::{Dispatch, Given, Shape, StreamId, Work, assemble, check_pointers};
+use crate::sched::{
+    Dispatch, Execute as _, Given, RecordLaunches, Shape, StreamId, Work, assemble, check_pointers, reachable,
+};
 
 impl SoftDevice {
     /// Checks a launch and queues it.
@@ -29,7 +31,9 @@ impl SoftDevice {
         let kernarg = arguments.map_err(|problem| {
             let code = refusal_code(&problem);
             let problem = Problem::Launch { kernel: kernel.name.clone(), problem };
-            self.state().reports.push(Report::new(problem).call(call.clone()));
+            let report = Report::new(problem).call(call.clone());
+            self.record_refused(&function, shape, given, &report, &call);
+            self.state().reports.push(report);
             code
         })?;
         let (labels, bounds_only) = {
@@ -58,6 +62,43 @@ impl SoftDevice {
             Code::CONTEXT_IS_DESTROYED => Code::INVALID_VALUE,
             other => other,
         })
+    }
+
+    /// Keeps a launch that was refused, if failures are recorded.
+    fn record_refused(
+        &self,
+        kernel: &LoadedKernel,
+        shape: Shape,
+        given: &Given,
+        report: &Report,
+        call: &HostCall,
+    ) {
+        let mut state = self.state();
+        let image_base = kernel.image_base().unwrap_or(0);
+        let Some(image) = state.modules.file(image_base) else { return };
+        if state.sched.recorded_launches() == RecordLaunches::Never {
+            return;
+        }
+        let arguments = match given {
+            Given::Packed(bytes) => bytes.clone(),
+            Given::Each(values) => values
+                .iter()
+                .flatten()
+                .filter(|value| value.len().is_multiple_of(8))
+                .flatten()
+                .copied()
+                .collect(),
+        };
+        let record = LaunchRecord {
+            image,
+            image_base,
+            kernel: kernel.name().to_owned(),
+            shape,
+            given: given.clone(),
+            memory: reachable(&self.memory, &arguments),
+            call: call.clone(),
+        };
+        state.refused.push((report.clone(), record));
     }
 
     /// Names what pointer arguments point to, after the arguments.

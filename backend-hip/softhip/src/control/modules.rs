@@ -5,9 +5,9 @@ use std::sync::Arc;
 use code_object::{CodeObject, ContainerError, ObjectError};
 use hip_api::Code;
 
-use super::SoftDevice;
+use super::{ReplayError, SoftDevice};
 use crate::exec::LoadedKernel;
-use crate::memory::AllocationKind;
+use crate::memory::{AllocationInfo, AllocationKind, Snapshot};
 use crate::report::{HostCall, Problem, Report};
 
 /// A loaded module, by the order of loading.
@@ -27,6 +27,8 @@ pub(super) struct Modules {
 
 #[derive(Debug)]
 struct Module {
+    /// The file that was loaded.
+    bytes: Arc<[u8]>,
     object: Arc<CodeObject>,
     base: u64,
 }
@@ -42,6 +44,12 @@ impl Modules {
         self.loaded.get(module.0).and_then(Option::as_ref).ok_or(Code::INVALID_HANDLE)
     }
 
+    /// The file whose image is at `base`.
+    pub(super) fn file(&self, base: u64) -> Option<Arc<[u8]>> {
+        let module = self.loaded.iter().flatten().find(|module| module.base == base)?;
+        Some(Arc::clone(&module.bytes))
+    }
+
     /// A function of a module that is still loaded.
     pub(super) fn function(&self, function: FunctionId) -> Result<&Function, Code> {
         let function = self.functions.get(function.0).ok_or(Code::INVALID_HANDLE)?;
@@ -53,21 +61,50 @@ impl Modules {
 impl SoftDevice {
     /// Loads a gfx942 code object.
     pub(crate) fn load_module(&self, bytes: &[u8], call: HostCall) -> Result<ModuleId, Code> {
-        let object = CodeObject::parse(bytes).map_err(|error| {
+        let object = self.parse(bytes, &call)?;
+        let base = self.allocate(object.image().span().max(1), AllocationKind::Image, call.site)?;
+        self.fill_module(bytes, object, base)
+    }
+
+    /// Loads a gfx942 code object to where it was in another run.
+    pub(super) fn load_module_at(
+        &self,
+        bytes: &[u8],
+        base: u64,
+        call: &HostCall,
+    ) -> Result<ModuleId, ReplayError> {
+        let object = self.parse(bytes, call).map_err(ReplayError::Refused)?;
+        let info = AllocationInfo {
+            base,
+            size: object.image().span().max(1),
+            label: None,
+            kind: AllocationKind::Image,
+            allocated: call.site.clone(),
+            freed: None,
+            is_freed: false,
+        };
+        self.memory.restore(&Snapshot { info, pieces: Vec::new() })?;
+        self.fill_module(bytes, object, base).map_err(ReplayError::Refused)
+    }
+
+    fn parse(&self, bytes: &[u8], call: &HostCall) -> Result<CodeObject, Code> {
+        CodeObject::parse(bytes).map_err(|error| {
             let report = Report::new(Problem::CodeObject { reason: error.to_string() });
             self.state().reports.push(report.call(call.clone()));
             match error {
                 ObjectError::OtherGpu { .. } => Code::NO_BINARY_FOR_GPU,
                 _ => Code::INVALID_IMAGE,
             }
-        })?;
-        let span = object.image().span().max(1);
-        let base = self.allocate(span, AllocationKind::Image, call.site)?;
+        })
+    }
+
+    /// Fills the image at `base`.
+    fn fill_module(&self, bytes: &[u8], object: CodeObject, base: u64) -> Result<ModuleId, Code> {
         for segment in object.image().relocated(base) {
             self.memory.write(base + segment.address, &segment.bytes).map_err(|_| Code::INVALID_IMAGE)?;
         }
         let mut state = self.state();
-        state.modules.loaded.push(Some(Module { object: Arc::new(object), base }));
+        state.modules.loaded.push(Some(Module { bytes: bytes.into(), object: Arc::new(object), base }));
         Ok(ModuleId(state.modules.loaded.len() - 1))
     }
 
@@ -94,7 +131,7 @@ impl SoftDevice {
     /// A kernel by its name.
     pub(crate) fn function(&self, module: ModuleId, name: &str) -> Result<FunctionId, Code> {
         let mut state = self.state();
-        let Module { object, base } = state.modules.module(module)?;
+        let Module { object, base, .. } = state.modules.module(module)?;
         let same = |function: &Function| function.module == module && function.run.kernel().name == name;
         if let Some(known) = state.modules.functions.iter().position(same) {
             return Ok(FunctionId(known));
@@ -107,7 +144,7 @@ impl SoftDevice {
     /// Address and size of a device variable.
     pub(crate) fn global(&self, module: ModuleId, name: &str) -> Result<(u64, u64), Code> {
         let state = self.state();
-        let Module { object, base } = state.modules.module(module)?;
+        let Module { object, base, .. } = state.modules.module(module)?;
         let range = object.symbol(name).ok_or(Code::NOT_FOUND)?;
         Ok((base + range.start, range.end - range.start))
     }

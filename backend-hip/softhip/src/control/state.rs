@@ -3,7 +3,7 @@
 use hip_api::Code;
 
 use super::modules::Modules;
-use super::{Options, Selection};
+use super::{LaunchRecord, Options, Selection};
 use crate::memory::{FaultKind, Memory};
 use crate::report::{Problem, Report};
 use crate::sched::{Scheduler, StreamError};
@@ -14,6 +14,8 @@ pub(super) struct State {
     pub(super) modules: Modules,
     pub(super) reports: Vec<Report>,
     pub(super) notes: Vec<Report>,
+    /// Launches that were refused, if failures are recorded.
+    pub(super) refused: Vec<(Report, LaunchRecord)>,
     pub(super) fault: Option<Code>,
     pub(super) failing_allocation: Option<u64>,
     pub(super) selection: Selection,
@@ -29,6 +31,7 @@ impl State {
             modules: Modules::default(),
             reports: Vec::new(),
             notes: Vec::new(),
+            refused: Vec::new(),
             fault: None,
             failing_allocation: None,
             selection: Selection::default(),

@@ -106,6 +106,10 @@ impl Execute for LoadedKernel {
         Some(&self.kernel)
     }
 
+    fn image_base(&self) -> Option<u64> {
+        Some(self.base)
+    }
+
     fn packet(&self, dispatch: &Dispatch) -> Option<[u8; 64]> {
         let descriptor = self.kernel.descriptor;
         descriptor

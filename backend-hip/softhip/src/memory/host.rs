@@ -61,17 +61,17 @@ fn describe(nearest: Option<&AllocationInfo>) -> String {
 #[derive(Debug)]
 pub struct Memory {
     state: Mutex<State>,
-    launches: Arc<Numbers>,
+    pub(super) launches: Arc<Numbers>,
     wide: Arc<WideLocks>,
     seed: u64,
-    total: u64,
+    pub(super) total: u64,
 }
 
 #[derive(Debug)]
-struct State {
-    space: Arc<Space>,
-    slots: Slots,
-    used: u64,
+pub(super) struct State {
+    pub(super) space: Arc<Space>,
+    pub(super) slots: Slots,
+    pub(super) used: u64,
 }
 
 impl State {
@@ -97,11 +97,11 @@ impl Memory {
         *self.state() = State::new(self.seed);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn space(&self) -> Arc<Space> {
+    pub(super) fn space(&self) -> Arc<Space> {
         Arc::clone(&self.state().space)
     }
 
@@ -314,10 +314,16 @@ impl LaunchMemory {
     /// The device bytes that the launch has touched so far, as far as races were checked. Kernel arguments
     /// are left out.
     pub fn footprint(&self) -> Footprint {
-        let mut footprint = Footprint::default();
-        for allocation in self.space.live().filter(|allocation| allocation.kind() != AllocationKind::Kernarg)
-        {
-            allocation.shadow.touched(self.order.launch(), |block, read, written| {
+        Footprint::of(&self.space, self.order.launch())
+    }
+}
+
+impl Footprint {
+    /// The bytes that a launch has touched.
+    pub(super) fn of(space: &Space, launch: u32) -> Self {
+        let mut footprint = Self::default();
+        for allocation in space.live().filter(|allocation| allocation.kind() != AllocationKind::Kernarg) {
+            allocation.shadow.touched(launch, |block, read, written| {
                 footprint.add_block(allocation.base + block * BLOCK, read, written);
             });
         }

@@ -73,6 +73,29 @@ impl Init {
         })
     }
 
+    /// The runs `(offset, bytes)` of initialised bytes, none next to another.
+    pub(super) fn runs(&self) -> impl Iterator<Item = (u64, u64)> {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let start = self.next(at, true)?;
+            let end = self.next(start, false).unwrap_or(self.len);
+            at = end;
+            Some((start, end - start))
+        })
+    }
+
+    /// The first byte from `from` on that is initialised, or is not.
+    fn next(&self, from: u64, initialised: bool) -> Option<u64> {
+        if self.is_complete() {
+            return (initialised && from < self.len).then_some(from);
+        }
+        pieces(from, self.len - from).find_map(|(block, mask)| {
+            let bits = self.block(block);
+            let wanted = if initialised { bits } else { !bits } & mask;
+            (wanted != 0).then(|| block * BLOCK + u64::from(wanted.trailing_zeros()))
+        })
+    }
+
     /// Marks the bytes of `mask` in `block` as initialised.
     #[inline]
     pub(super) fn set(&self, block: u64, mask: u64) {

@@ -31,11 +31,18 @@ pub struct LaunchMemory {
 #[derive(Debug, Default)]
 pub(super) struct Numbers(AtomicU32);
 
+/// How many numbers there are, and one.
+const LAUNCHES: u32 = 1 << 31;
+
 impl Numbers {
     /// The next number. They run from 1, as fresh records say 0, and share a word with a flag.
     pub(super) fn next(&self) -> u32 {
-        const LAUNCHES: u32 = 1 << 31;
         self.0.fetch_add(1, Ordering::Relaxed) % (LAUNCHES - 1) + 1
+    }
+
+    /// The number that was given last; 0 if none was.
+    pub(super) fn latest(&self) -> u32 {
+        self.0.load(Ordering::Relaxed).checked_sub(1).map_or(0, |last| last % (LAUNCHES - 1) + 1)
     }
 }
 

@@ -30,6 +30,11 @@ impl Ranges {
         union
     }
 
+    /// The ranges `(start, end)`, by address.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().copied()
+    }
+
     /// No addresses?
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -6,7 +6,7 @@ use super::shadow::Conflict;
 use super::space::Space;
 
 /// Addresses below this are offsets from a null pointer.
-const NULL_PAGE: u64 = 1 << 16;
+pub(super) const NULL_PAGE: u64 = 1 << 16;
 
 /// An access that was not, or not wholly, within a live allocation.
 pub(super) fn unresolved(space: &Space, access: AccessKind, address: u64, size: u64) -> AccessFault {

@@ -111,6 +111,20 @@ impl Space {
         }
     }
 
+    /// Is there no allocation, live or freed, in `start..end`? Freed pinned memory is no obstacle.
+    pub(super) fn is_vacant(&self, start: u64, end: u64) -> bool {
+        let slot = |address: u64| (address >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
+        let first = slot(start);
+        if first < SLOTS as u64 {
+            let last = slot(end - 1);
+            return start.is_multiple_of(SLOT_BYTES)
+                && (first..=last).all(|slot| self.slots.get(index(slot)).is_some_and(Option::is_none));
+        }
+        let meets_slots = start >> SLOT_BITS < FIRST_SLOT && (end - 1) >> SLOT_BITS >= FIRST_SLOT;
+        let before = self.live.range(..end).next_back();
+        !meets_slots && before.is_none_or(|(base, allocation)| base + allocation.size <= start)
+    }
+
     /// All allocations that have bytes, by address.
     pub(super) fn live(&self) -> impl Iterator<Item = &Arc<Allocation>> {
         self.live.values()
@@ -166,6 +180,22 @@ impl Slots {
         let taken: HashSet<u64> = taken(first, size).collect();
         queue.retain(|slot| !taken.contains(slot));
         Some(first << SLOT_BITS)
+    }
+
+    /// Takes the slots of an allocation that is to be at `base`; `false` when they are not free. An address outside of the slots takes none.
+    pub(super) fn reserve(&mut self, base: u64, size: u64) -> bool {
+        let first = base >> SLOT_BITS;
+        if !(FIRST_SLOT..LAST_SLOT).contains(&first) {
+            return true;
+        }
+        let wanted: HashSet<u64> =
+            if size <= SLOT_BYTES { HashSet::from([first]) } else { taken(first, size).collect() };
+        let free = self.free.iter().filter(|slot| wanted.contains(slot)).count();
+        if free < wanted.len() {
+            return false;
+        }
+        self.free.retain(|slot| !wanted.contains(slot));
+        true
     }
 
     /// Quarantines the slots of an allocation: they are used again only after all slots that are free now.

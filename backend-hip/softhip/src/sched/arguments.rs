@@ -140,7 +140,7 @@ fn put(segment: &mut [u8], argument: &Argument, value: &[u8]) {
 }
 
 /// Bytes up to the end of the last explicit argument.
-fn explicit_size(kernel: &Kernel) -> usize {
+pub(crate) fn explicit_size(kernel: &Kernel) -> usize {
     kernel.explicit_arguments().map(|argument| (argument.offset + argument.size) as usize).max().unwrap_or(0)
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use code_object::Kernel;
 
+use super::arguments::Shape;
 use super::counters::Counters;
 use crate::memory::{LaunchMemory, Site};
 use crate::report::Report;
@@ -62,6 +63,12 @@ impl Dispatch {
         packet
     }
 
+    /// Its shape.
+    pub fn shape(&self) -> Shape {
+        let Self { grid, block, dynamic_lds, cooperative, .. } = *self;
+        Shape { grid, block, dynamic_lds, cooperative }
+    }
+
     /// Number of blocks.
     pub fn groups(&self) -> u32 {
         self.grid.iter().product()
@@ -90,6 +97,11 @@ pub trait Execute: Debug + Send + Sync {
 
     /// What its code object says about it, if it is from one.
     fn metadata(&self) -> Option<&Kernel> {
+        None
+    }
+
+    /// The device address of the image that it is in, if it is from one.
+    fn image_base(&self) -> Option<u64> {
         None
     }
 

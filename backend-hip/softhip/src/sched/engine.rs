@@ -6,9 +6,10 @@ use super::Policy;
 use super::clock::Clock;
 use super::counters::Counters;
 use super::dispatch::Limits;
+use super::failed::{FailedLaunch, RecordLaunches};
 use super::queue::Queues;
 use super::race::{History, Past};
-use super::run::{Mode, Outcome};
+use super::run::{Failed, Mode, Outcome};
 use super::work::Work;
 use crate::host;
 use crate::memory::{Checks, Memory, splitmix64};
@@ -91,8 +92,11 @@ pub struct Scheduler {
     host: Clock,
     checks: Checks,
     limits: Limits,
+    record: RecordLaunches,
     counters: Counters,
     findings: Vec<Report>,
+    /// The launches of findings.
+    failed: Vec<(Report, FailedLaunch)>,
     notes: Vec<Report>,
     printed: Vec<u8>,
     /// After a fault nothing runs any more.
@@ -110,8 +114,10 @@ impl Scheduler {
             host: Clock::default(),
             checks,
             limits,
+            record: RecordLaunches::Never,
             counters: Counters::default(),
             findings: Vec::new(),
+            failed: Vec::new(),
             notes: Vec::new(),
             printed: Vec::new(),
             halted: false,
@@ -139,6 +145,21 @@ impl Scheduler {
     /// Changes how launches use the host.
     pub fn set_limits(&mut self, limits: Limits) {
         self.limits = limits;
+    }
+
+    /// Changes what is kept of launches that fail.
+    pub fn record_launches(&mut self, record: RecordLaunches) {
+        self.record = record;
+    }
+
+    /// What is kept of launches that fail.
+    pub fn recorded_launches(&self) -> RecordLaunches {
+        self.record
+    }
+
+    /// The launches that failed since the last call, with their reports.
+    pub fn take_failed(&mut self) -> Vec<(Report, FailedLaunch)> {
+        std::mem::take(&mut self.failed)
     }
 
     /// The sum over all launches.
@@ -404,8 +425,12 @@ impl Scheduler {
         let Some(entry) = self.queues.pop(stream) else { return };
         if !self.halted {
             let several = self.queues.streams.len() > 1;
-            let mode =
-                Mode { checks: self.checks, limits: self.limits, footprints: several && self.checks.races };
+            let mode = Mode {
+                checks: self.checks,
+                limits: self.limits,
+                footprints: several && self.checks.races,
+                record: self.record,
+            };
             // Needed only to be told apart from operations of other streams.
             let operation = mode.footprints.then(|| Operation {
                 call: entry.call.clone(),
@@ -430,8 +455,10 @@ impl Scheduler {
                         }
                     }
                 }
-                Err(report) => {
-                    self.fault(if report.launched.is_some() { *report } else { report.call(entry.call) });
+                Err(Failed { report, launch }) => {
+                    let report = if report.launched.is_some() { *report } else { report.call(entry.call) };
+                    self.failed.extend(launch.map(|launch| (report.clone(), *launch)));
+                    self.fault(report);
                 }
             }
         }

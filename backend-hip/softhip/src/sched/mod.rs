@@ -14,12 +14,15 @@ mod clock;
 mod counters;
 mod dispatch;
 mod engine;
+mod failed;
 mod implicit;
 mod queue;
 mod race;
 mod run;
 mod work;
 
+pub(crate) use arguments::explicit_size;
+pub(crate) use failed::reachable;
 pub(crate) use run::free_report;
 
 pub use arguments::{COMPUTE_UNITS, Given, LDS_LIMIT, Shape, assemble, check_pointers};
@@ -27,6 +30,7 @@ pub use clock::Clock;
 pub use counters::Counters;
 pub use dispatch::{Dispatch, Execute, Limits, Ran};
 pub use engine::{Completion, EventId, Scheduler, StreamError, StreamId, Ticket};
+pub use failed::{FailedLaunch, RecordLaunches};
 pub use work::{CopyShape, End, HostBytes, POISON, Work};
 
 /// When queued work runs.

@@ -1,6 +1,7 @@
 //! Running one operation.
 
 use super::dispatch::{Dispatch, Limits, Ran};
+use super::failed::{FailedLaunch, RecordLaunches, add_nearest, reachable};
 use super::work::{CopyShape, End, POISON, Work};
 use crate::memory::{AccessFault, AllocationKind, Checks, Footprint, Memory, MemoryError, Ranges};
 use crate::report::{Problem, Report, Segment};
@@ -12,6 +13,20 @@ pub(super) struct Outcome {
     pub(super) ran: Option<Ran>,
 }
 
+/// Why an operation did not end well.
+#[derive(Debug)]
+pub(super) struct Failed {
+    pub(super) report: Box<Report>,
+    /// The launch, if it was one and failures are recorded.
+    pub(super) launch: Option<Box<FailedLaunch>>,
+}
+
+impl From<Box<Report>> for Failed {
+    fn from(report: Box<Report>) -> Self {
+        Self { report, launch: None }
+    }
+}
+
 /// How operations run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Mode {
@@ -19,11 +34,13 @@ pub(super) struct Mode {
     pub(super) limits: Limits,
     /// Whether the footprints of launches are wanted.
     pub(super) footprints: bool,
+    /// What is kept of launches that fail.
+    pub(super) record: RecordLaunches,
 }
 
 impl Work {
     /// Runs the operation.
-    pub(super) fn run(self, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Report>> {
+    pub(super) fn run(self, memory: &Memory, mode: Mode) -> Result<Outcome, Failed> {
         match self {
             Self::Copy { mut to, from, shape } => {
                 let footprint = shape.footprint(&to, &from);
@@ -127,7 +144,20 @@ impl CopyShape {
     }
 }
 
-fn launch(mut dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Report>> {
+fn launch(dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<Outcome, Failed> {
+    if mode.record == RecordLaunches::Never {
+        return Ok(execute(dispatch, memory, mode)?);
+    }
+    let kept = (*dispatch).clone();
+    let before = (mode.record == RecordLaunches::Before).then(|| reachable(memory, &kept.kernarg));
+    execute(dispatch, memory, mode).map_err(|report| {
+        let mut contents = before.unwrap_or_else(|| reachable(memory, &kept.kernarg));
+        add_nearest(memory, &report, &mut contents);
+        Failed { report, launch: Some(Box::new(FailedLaunch { dispatch: kept, memory: contents })) }
+    })
+}
+
+fn execute(mut dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Report>> {
     let site = dispatch.site.clone();
     let mut addresses = Vec::new();
     let provided = dispatch.provide(memory, &mut addresses);
