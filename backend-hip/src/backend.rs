@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use d2h_audit::{Audit, AuditOptions};
 use kernels::{
     Adoption, Backend, Breakpoint, Buffer, DeviceError, DeviceKind, HostMemory, Identity, Numerics, Op,
     OpForm, Site, Support, Valid,
@@ -13,7 +14,6 @@ use softhip::control::{Options as SoftOptions, SoftDevice};
 use softhip::sched::Policy;
 
 use crate::api::Api;
-use crate::audit::{Audit, AuditOptions};
 use crate::memory::DeviceBuffer;
 use crate::module::Modules;
 use crate::objects::Objects;

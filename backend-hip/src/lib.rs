@@ -6,13 +6,12 @@
 //! | [`api`] | HIP's functions as a table, every status checked; an error in a `drop` is parked for the next synchronisation |
 //! | `memory`, `stream` | handles for device and pinned memory, streams and events |
 //! | `module`, [`launch`] | code objects; a launch whose arguments are checked against its object |
-//! | `upload`, [`readback`], [`audit`] | copies to the device; copies to the host, and their log |
+//! | `upload`, [`readback`] | copies to the device; copies to the host |
 //! | `shared_library`, `rocm`, `hiprtc` | with feature `hip`, loaded when needed: the real runtime, and its compiler for GPUs without a built code object |
 //! | [`objects`] | the code objects and sources embedded in the program |
 //! | `ops` | one file per op: kernel, shape, arguments |
 
 pub mod api;
-pub mod audit;
 pub mod backend;
 #[cfg(feature = "hip")]
 pub mod gpu;

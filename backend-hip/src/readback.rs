@@ -4,11 +4,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
+use d2h_audit::{Audit, Copy};
 use hip_api::MemcpyKind;
 use kernels::{Buffer, DeviceError, Pending, Site};
 
 use crate::api::Api;
-use crate::audit::{Audit, Copy};
 use crate::memory::{DeviceBuffer, Pinned, device_pointer};
 use crate::stream::HipStream;
 
@@ -38,7 +38,9 @@ impl HipReadback {
             return Err(DeviceError::Extent { call: "read", label, start, end, len });
         }
         let destination = Pinned::new(api, range.len())?;
-        let mut copy = Copy::new(site);
+        let mut copy = Copy::of(site.point.clone());
+        copy.step = site.step;
+        copy.layer = site.layer;
         copy.stream = stream.raw().addr();
         copy.source = from.address(start);
         copy.destination = destination.pointer().addr();
@@ -61,18 +63,27 @@ impl HipReadback {
             .map_err(DeviceError::in_copy)
         };
         if started.is_err() {
-            audit.ended(&copy, &started);
+            audit.ended(&copy, outcome(&started));
         }
         started?;
         Ok(HipReadback { stream: stream.clone(), destination, audit: Arc::clone(audit), copy })
     }
 }
 
+/// How a copy ended, as the log says it.
+fn outcome(result: &Result<(), DeviceError>) -> Result<(), &str> {
+    let Err(error) = result else { return Ok(()) };
+    Err(match error.cause() {
+        DeviceError::Runtime { name, .. } => name,
+        _ => "hipErrorIllegalAddress",
+    })
+}
+
 impl Pending for HipReadback {
     #[track_caller]
     fn wait(self) -> Result<Vec<u8>, DeviceError> {
         let landed = self.stream.synchronize().map_err(DeviceError::in_copy);
-        self.audit.ended(&self.copy, &landed);
+        self.audit.ended(&self.copy, outcome(&landed));
         landed?;
         // SAFETY: the copy was the only one to this memory, and its stream has been synchronised.
         let landed = unsafe { self.destination.bytes() };

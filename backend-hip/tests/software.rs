@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use backend_hip::audit::AuditOptions;
 use backend_hip::{DeviceBuffer, HipBackend, HipStream, Options};
+use d2h_audit::AuditOptions;
 use kernels::ops::RmsNorm;
 use kernels::{Backend, Buffer, DType, DeviceError, Layout, Op, Pending, Phase, Site, Source, View, ViewMut};
 use softhip::control::{Options as SoftOptions, SoftDevice};

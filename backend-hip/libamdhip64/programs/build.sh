@@ -3,12 +3,15 @@
 # are committed, so only a changed one needs this. Debian's clang-19, lld-19, llvm-19, clang-tools-19, rocm-device-libs and
 # libamdhip64-dev are all that it takes.
 #   build.sh           builds every program and SHA256SUMS
+#   build.sh NAME...   builds these programs alone, and SHA256SUMS
 #   build.sh --check   leaves the tree alone; fails if the device code of a rebuilt program differs from the one that is there
 set -eu
 cd "$(dirname "$0")"
+mode= only=
 case ${1:-} in
-'' | --check) mode=${1:-} ;;
-*) echo "unknown option '$1'; there is --check" >&2; exit 2 ;;
+--check) mode=$1 ;;
+-*) echo "unknown option '$1'; there is --check" >&2; exit 2 ;;
+*) only=$* ;;
 esac
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -32,11 +35,13 @@ PATH=$work/bin:$PATH
 # Links $1.o as $2 with a library of the name $3 that has what the program calls; $4 is a version script or nothing.
 link() {
     mkdir -p "$work/stub"
-    nm -u "$work/$1.o" | sed -n 's/^ *U \(_*hip.*\)$/void \1(void) {}/p' >"$work/stub/stub.c"
+    nm -u "$work/$1.o" | sed -n '/hipblas/d; s/^ *U \(_*hip.*\)$/void \1(void) {}/p' >"$work/stub/stub.c"
     clang-19 -shared -nostdlib "-Wl,-soname,$3" ${4:+"-Wl,--version-script=$4"} -o "$work/stub/libamdhip64.so" "$work/stub/stub.c" \
         -Wno-incompatible-library-redeclaration
+    nm -u "$work/$1.o" | sed -n 's/^ *U \(hipblas.*\)$/void \1(void) {}/p' >"$work/stub/blas.c"
+    clang-19 -shared -nostdlib -Wl,-soname,libhipblas.so.2 -o "$work/stub/libhipblas.so" "$work/stub/blas.c"
     clang++-19 "$work/$1.o" -nostdlib++ -fuse-ld=lld-19 -Wl,--compress-debug-sections=zlib -Wl,--build-id=none "-L$work/stub" -lamdhip64 \
-        -o "$out/$2"
+        -Wl,--as-needed -lhipblas -o "$out/$2"
 }
 
 # Compiles $1.hip as $2.o; $3 is a macro or nothing.
@@ -49,6 +54,7 @@ compile() {
 
 for source in *.hip; do
     name=${source%.hip}
+    case " $only " in "  " | *" $name "*) ;; *) continue ;; esac
     compile "$name" "$name"
     link "$name" "$name" libamdhip64.so.6
     # A program with a bug has a twin without it.
@@ -58,9 +64,11 @@ for source in *.hip; do
     fi
 done
 # A library with symbol versions: Debian's, of ROCm 5.2, and one that stands for ROCm 7.
-clang++-19 "$work/saxpy.o" -nostdlib++ -fuse-ld=lld-19 -s -Wl,--build-id=none -lamdhip64 -o "$out/saxpy-rocm5"
-echo 'hip_7.1 { global: *; };' >"$work/versions.map"
-link saxpy saxpy-rocm7 libamdhip64.so.7 "$work/versions.map"
+if [ -z "$only" ]; then
+    clang++-19 "$work/saxpy.o" -nostdlib++ -fuse-ld=lld-19 -s -Wl,--build-id=none -lamdhip64 -o "$out/saxpy-rocm5"
+    echo 'hip_7.1 { global: *; };' >"$work/versions.map"
+    link saxpy saxpy-rocm7 libamdhip64.so.7 "$work/versions.map"
+fi
 
 if [ -n "$mode" ]; then
     # The rest comes from the machine's compiler driver and C library.

@@ -32,8 +32,6 @@ forward! {
     hipFreeHost(memory: *mut c_void) = host_free;
     hipHostGetDevicePointer(out: *mut *mut c_void, host: *mut c_void, flags: c_uint) = host_get_device_pointer;
 
-    hipMemcpy(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy;
-    hipMemcpy_spt(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy;
     hipMemcpy2D(
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
         kind: c_int,
@@ -43,7 +41,6 @@ forward! {
         kind: c_int,
     ) = memcpy_2d;
     hipMemcpyHtoD(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_htod;
-    hipMemcpyDtoH(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtoh;
     hipMemcpyDtoD(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtod;
 
     hipMemset(to: *mut c_void, value: c_int, size: usize) = memset;

@@ -12,6 +12,7 @@
 //! | `forward` | calls that the software device has: name, signature and target |
 //! | `queued` | calls that a stream runs later, or records |
 //! | `capture`, `graph` | streams that capture, and graphs |
+//! | `audit` | the log of copies to the host |
 //! | `host_access` | memory of copies that the host has not waited for: the host may not touch it |
 //! | `session` | the settings of `assay sanitize`, and what it is told |
 //! | `stack` | call stacks of the host |
@@ -24,6 +25,7 @@
 //! | `device` | names, limits, contexts, properties in the layout of HIP 6 |
 //! | `function` | modules from files, attributes, occupancy |
 //! | `stream` | flags, priorities, callbacks |
+//! | `blas` | GEMM of hipBLAS and rocBLAS |
 //! | `proc_address` | `hipGetProcAddress` |
 //! | `other` | exports that answer something else than a status |
 //! | `unsupported` | every other call: `hipErrorNotSupported`, and one line that names it |
@@ -36,6 +38,8 @@
 
 #[macro_use]
 mod export;
+mod audit;
+mod blas;
 mod capture;
 mod device;
 mod forward;

@@ -9,6 +9,7 @@ use hip_api::{Code, MemcpyKind, MemoryType, PointerAttributes};
 use softhip::control::current;
 use softhip::memory::AllocationInfo;
 
+use crate::audit;
 use crate::capture::{self, NodeKind};
 use crate::export::{HIP, put, status};
 
@@ -213,6 +214,24 @@ compose! {
     /// `hipMemsetD8Async`.
     fn hipMemsetD8Async(to: *mut c_void, value: u8, count: usize, stream: *mut c_void) {
         fill(to, value.into(), count, stream)
+    }
+
+    /// `hipMemcpy`.
+    fn hipMemcpy(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) {
+        // SAFETY: the caller keeps to HIP's contract.
+        status(audit::copy(to, from, size, null_mut(), || unsafe { (HIP.memcpy)(to, from, size, kind) }))
+    }
+
+    /// `hipMemcpyDtoH`.
+    fn hipMemcpyDtoH(to: *mut c_void, from: *mut c_void, size: usize) {
+        // SAFETY: the caller keeps to HIP's contract.
+        status(audit::copy(to, from, size, null_mut(), || unsafe { (HIP.memcpy_dtoh)(to, from, size) }))
+    }
+
+    /// `hipMemcpy_spt`.
+    fn hipMemcpy_spt(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) {
+        // SAFETY: the caller keeps to HIP's contract.
+        status(audit::copy(to, from, size, null_mut(), || unsafe { (HIP.memcpy)(to, from, size, kind) }))
     }
 
     /// `hipMemcpyWithStream`.

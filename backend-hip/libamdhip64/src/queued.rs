@@ -17,7 +17,9 @@ macro_rules! queued {
                 fn $name($($argument: $type,)* stream: *mut c_void) {
                     capture::queue(stream, NodeKind::$kind, move |stream| {
                         // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
-                        let code = unsafe { (HIP.$target)($($argument,)* stream) };
+                        let run = || unsafe { (HIP.$target)($($argument,)* stream) };
+                        $(let run = || crate::audit::copy($to, $from, $size, stream, run);)?
+                        let code = run();
                         $(crate::host_access::copied(code, $to, $from, $size, stringify!($name), stream);)?
                         code
                     })

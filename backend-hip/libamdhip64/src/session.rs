@@ -2,14 +2,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hip_api::Code;
-use sanitize_protocol::{Finding, Message, Messenger, Schedule, Settings, Stack, Tool, VARIABLE};
-use softhip::control::{CallSite, Options, Selection, SoftDevice, current};
-use softhip::memory::{AllocationKind, FaultKind, Side, Site};
+use launch_capsule::LaunchCapsule;
+use sanitize_protocol::{Finding, Message, Messenger, Schedule, Settings, Stack, Tool, VARIABLE, present};
+use softhip::control::{CallSite, LaunchRecord, Options, Selection, SoftDevice, current};
+use softhip::memory::{AllocationKind, Site};
 use softhip::report::{Problem, Report};
-use softhip::sched::Policy;
+use softhip::sched::{Policy, RecordLaunches};
 
 use crate::stack;
 
@@ -74,6 +77,8 @@ fn open() -> Option<Session> {
     let launches = settings.launches.map(|launches| launches.first..=launches.last);
     device.select_launches(Selection { kernel: settings.kernel.clone(), launches });
     device.label_by_arguments();
+    let saves = settings.capsules.is_some();
+    device.record_launches(if saves { RecordLaunches::Before } else { RecordLaunches::After });
     device.install();
     let session = Session { settings, messages: Mutex::new(messages) };
     session.tell(&Message::Begun { process: std::process::id() });
@@ -93,7 +98,7 @@ impl Session {
     }
 
     /// Tells of a report, unless it is of a tool that was not asked for. What makes the device unusable is always told.
-    fn report(&self, mut report: Report, sticks: bool) {
+    fn report(&self, mut report: Report, launch: Option<&LaunchRecord>, sticks: bool) {
         let tool = Tool::of(&report.problem);
         if !sticks && tool.is_some_and(|tool| !self.settings.tools.contains(&tool)) {
             return;
@@ -105,12 +110,37 @@ impl Session {
             *site = innermost(&frames);
             stacks.push(Stack { event, frames });
         }
-        demangle(&mut report);
-        report.notes.extend(extents(&report.problem));
+        let needed = launch.and_then(|launch| launch_capsule::need::bytes(launch, &report));
+        present(&mut report, needed);
         let text = report.to_string();
         let process = std::process::id();
-        let finding = Finding { process, tool, sticks, report, text, stacks };
+        let capsule = launch.and_then(|launch| self.save(launch, &report));
+        let finding = Finding { process, tool, sticks, report, text, stacks, capsule };
         self.tell(&Message::Finding(Box::new(finding)));
+    }
+
+    /// Writes the launch of a report to a file, if that was asked for.
+    fn save(&self, launch: &LaunchRecord, report: &Report) -> Option<PathBuf> {
+        static SAVED: AtomicU32 = AtomicU32::new(0);
+        let number = SAVED.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}-{number}.capsule", std::process::id());
+        let path = self.settings.capsules.as_ref()?.join(name);
+        let mut record = launch.clone();
+        let allocations = record.memory.iter_mut().map(|snapshot| &mut snapshot.info);
+        let sites = allocations.flat_map(|info| [&mut info.allocated, &mut info.freed]);
+        for site in sites.chain([&mut record.call.site]).flatten() {
+            if let Some(number) = site.stack {
+                *site = innermost(&stack::frames(number));
+            }
+        }
+        let capsule = LaunchCapsule { record, report: report.clone() };
+        match launch_capsule::file::write(&path, "assay sanitize", &capsule) {
+            Ok(()) => Some(path),
+            Err(error) => {
+                print_line(&format!("assay: {error}"));
+                None
+            }
+        }
     }
 
     /// Tells which call the program may take for the culprit.
@@ -142,37 +172,6 @@ fn innermost(frames: &[sanitize_protocol::Frame]) -> Site {
     with_line.or_else(|| frames.first().map(plain)).unwrap_or_else(|| Site::new("an unknown place", 0))
 }
 
-/// How many bytes an access past the end needs, and how many there are.
-fn extents(problem: &Problem) -> Option<String> {
-    let Problem::Access { fault, .. } = problem else { return None };
-    let FaultKind::OutOfBounds { side: Side::After, .. } = fault.kind else { return None };
-    let nearest = fault.nearest.as_deref()?;
-    let end = fault.address.checked_sub(nearest.base)?.checked_add(fault.size)?;
-    Some(format!("the access needs {end} bytes, the buffer has {}", nearest.size))
-}
-
-/// Gives C++ kernels their names in the source.
-fn demangle(report: &mut Report) {
-    if let Some(at) = &mut report.at {
-        at.kernel = demangled(&at.kernel);
-    }
-    if let Problem::Launch { kernel, .. } = &mut report.problem {
-        *kernel = demangled(kernel);
-    }
-    if let Problem::StreamRace { first, second, .. } = &mut report.problem {
-        for kernel in [&mut first.kernel, &mut second.kernel].into_iter().flatten() {
-            *kernel = demangled(kernel);
-        }
-    }
-}
-
-fn demangled(name: &str) -> String {
-    let symbol = cpp_demangle::Symbol::new(name).ok();
-    symbol
-        .and_then(|symbol| symbol.demangle(&cpp_demangle::DemangleOptions::default()).ok())
-        .unwrap_or_else(|| name.to_owned())
-}
-
 fn is_launch(name: &str) -> bool {
     name.contains("Launch")
 }
@@ -199,9 +198,12 @@ pub(crate) fn end_call(name: &str, code: i32) {
     }
     let fault = device.fault();
     let count = reports.len();
+    let mut launches = device.take_failed_launches();
     for (at, report) in reports.into_iter().enumerate() {
+        let known = launches.iter().position(|(about, _)| *about == report);
+        let launch = known.map(|known| launches.swap_remove(known).1);
         // Nothing runs after a fault, so that only the last report can be one.
-        session.report(report, fault.is_some() && at + 1 == count);
+        session.report(report, launch.as_ref(), fault.is_some() && at + 1 == count);
     }
     if let Some(fault) = fault.filter(|fault| fault.0 == code) {
         session.answered_fault(name, fault);
@@ -216,7 +218,7 @@ pub(crate) fn watches_host() -> bool {
 /// Tells of something that the host's own code did.
 pub(crate) fn report_host(report: Report) {
     if let Some(session) = session() {
-        session.report(report, false);
+        session.report(report, None, false);
     }
 }
 
@@ -242,7 +244,7 @@ pub(crate) fn end() {
             let mine = matches!(allocation.kind, AllocationKind::Device | AllocationKind::Pinned);
             // Only the library itself allocates without a caller.
             if mine && allocation.allocated.is_some() {
-                session.report(Report::new(Problem::Leak { allocation: Box::new(allocation) }), false);
+                session.report(Report::new(Problem::Leak { allocation: Box::new(allocation) }), None, false);
             }
         }
     }

@@ -66,23 +66,30 @@ fn programs_linked_against_versioned_symbols_run() {
 }
 
 #[test]
-fn programs_are_built_from_the_present_sources() {
-    let recorded = std::fs::read_to_string(programs().join("SHA256SUMS")).expect("the file is there");
+fn programs_and_kernels_are_built_from_the_present_sources() {
+    for folder in [programs(), Path::new(env!("CARGO_MANIFEST_DIR")).join("blas")] {
+        assert_built_from_present_sources(&folder);
+    }
+}
+
+fn assert_built_from_present_sources(folder: &Path) {
+    let build = folder.join("build.sh");
+    let recorded = std::fs::read_to_string(folder.join("SHA256SUMS")).expect("the file is there");
     let mut listed = BTreeSet::new();
     for line in recorded.lines() {
         let (hash, name) = line.split_once("  ").expect("a hash and a name");
-        let bytes = std::fs::read(programs().join(name)).expect("a listed file is there");
+        let bytes = std::fs::read(folder.join(name)).expect("a listed file is there");
         let actual = Sha256::digest(&bytes).iter().fold(String::new(), |mut hex, byte| {
             write!(hex, "{byte:02x}").expect("a string grows");
             hex
         });
-        assert_eq!(actual, hash, "{name} has changed: run programs/build.sh");
+        assert_eq!(actual, hash, "{name} has changed: run {}", build.display());
         listed.insert(name.to_owned());
     }
-    for entry in std::fs::read_dir(programs()).expect("the folder is there") {
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
         let name = entry.expect("an entry").file_name().into_string().expect("UTF-8");
         let known = listed.contains(&name) || name == "SHA256SUMS" || name == "build.sh";
-        assert!(known, "{name} is not recorded: run programs/build.sh");
+        assert!(known, "{name} is not recorded: run {}", build.display());
     }
 }
 

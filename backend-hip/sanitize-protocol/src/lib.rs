@@ -5,9 +5,11 @@
 #![forbid(unsafe_code)]
 
 mod message;
+mod present;
 mod settings;
 mod tool;
 
 pub use message::{Finding, Frame, Message, Messenger, Stack};
+pub use present::present;
 pub use settings::{Launches, Schedule, Settings, VARIABLE};
 pub use tool::Tool;

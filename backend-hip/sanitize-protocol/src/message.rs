@@ -1,5 +1,7 @@
 //! What the library tells the command.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use softhip::report::{Event, Report};
 
@@ -49,6 +51,8 @@ pub struct Finding {
     pub text: String,
     /// The host's call stacks.
     pub stacks: Vec<Stack>,
+    /// The file with the launch, if it is about one and capsules were asked for.
+    pub capsule: Option<PathBuf>,
 }
 
 /// A call stack of the host.

@@ -16,6 +16,8 @@ pub struct Settings {
     pub messages: PathBuf,
     /// What is checked. Bounds and lifetimes always are.
     pub tools: Vec<Tool>,
+    /// The folder for capsules of launches that fail. All launches are recorded, then.
+    pub capsules: Option<PathBuf>,
     /// When queued work runs.
     pub schedule: Schedule,
     /// Seed of the places of allocations, and of the random schedule.

@@ -22,7 +22,7 @@ const fn planted(program: &'static str, says: &'static [&'static str]) -> Plante
     Planted { program, says }
 }
 
-const PLANTED: [Planted; 14] = [
+const PLANTED: [Planted; 15] = [
     planted(
         "rope_positions",
         &[
@@ -30,7 +30,7 @@ const PLANTED: [Planted; 14] = [
             "at rope(float*, int const*, int, int)+",
             "(rope_positions.hip:9)",
             "'positions' (128 bytes)",
-            "the access needs 132 bytes, the buffer has 128",
+            "the access needs 132 bytes, the launch needs 256, the buffer has 128",
             "in positions_of (rope_positions.hip:31)",
             "in forward (rope_positions.hip:35)",
             "hipMemcpy in copy_to_host (engine.h:12) answers hipErrorIllegalAddress. It is only the messenger",
@@ -43,7 +43,7 @@ const PLANTED: [Planted; 14] = [
             "at project_keys(",
             "(kv_heads.hip:11)",
             "'k_weight' (32768 bytes)",
-            "the access needs 32772 bytes, the buffer has 32768",
+            "the access needs 32772 bytes, the launch needs 131072, the buffer has 32768",
             "launched at kv_heads.hip:25",
             "It is only the messenger",
         ],
@@ -106,6 +106,10 @@ const PLANTED: [Planted; 14] = [
     planted(
         "double_free",
         &["Double free [hostcheck]", "by hipFree at double_free.hip:9", "freed at double_free.hip:7"],
+    ),
+    planted(
+        "gemm",
+        &["[memcheck]", "at assay_gemm", "(1120 bytes)", "the launch needs 1400", "launched at gemm.hip:97"],
     ),
     planted(
         "stale_pointer",
@@ -274,4 +278,109 @@ fn a_missing_library_is_told_with_what_builds_it() {
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{errors}");
     assert!(errors.contains("-p assay-libamdhip64' makes it"), "{errors}");
+}
+
+/// Runs `assay replay`: exit code, standard output, standard error.
+fn replay(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_assay")).arg("replay").args(arguments).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+/// The lines of a report, without how they are set off.
+fn lines(text: &str) -> Vec<&str> {
+    text.lines().map(|line| line.trim_start_matches('=').trim()).collect()
+}
+
+/// Every planted bug of one launch becomes a capsule that fails in the same words without the program, and smaller.
+#[test]
+fn a_launch_that_failed_runs_again_without_its_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let programs = [
+        "rope_positions",
+        "kv_heads",
+        "uninitialised",
+        "group_race",
+        "lds_race",
+        "divergent_barrier",
+        "stale_pointer",
+        "argument_size",
+    ];
+    for program in programs {
+        let path = folder.path().join(format!("{program}.capsule"));
+        let path = path.to_str().unwrap();
+        let (code, _, errors) = sanitize(&["--save", path], program);
+        assert_eq!(code, Some(1), "{program}:\n{errors}");
+        assert!(errors.contains("capsule: assay replay"), "{program}:\n{errors}");
+        let (code, out, wrong) = replay(&[path, "--shrink"]);
+        assert_eq!(code, Some(1), "{program}:\n{out}{wrong}");
+        assert!(
+            out.contains("FAILED") && out.contains("as in its program") && !out.contains("not as in"),
+            "{out}"
+        );
+        let said: Vec<&str> = lines(&errors);
+        let report = out.lines().filter_map(|line| line.strip_prefix("    ")).map(str::trim);
+        // The command names the tool behind the first line.
+        for line in report.filter(|line| !line.is_empty()) {
+            assert!(
+                said.iter().any(|known| known.starts_with(line)),
+                "{program}: '{line}' is not in\n{errors}"
+            );
+        }
+        // The first block that goes past the end of the positions is number 32.
+        assert!(program != "rope_positions" || out.contains("33 blocks, from 64"), "{out}");
+        let (code, out, _) = replay(&[&path.replace(".capsule", ".small.capsule")]);
+        assert_eq!(code, Some(1), "{program}:\n{out}");
+        assert!(out.contains("as in its program") && !out.contains("not as in"), "{program}:\n{out}");
+    }
+    let (code, _, errors) =
+        sanitize(&["--save", folder.path().join("none.capsule").to_str().unwrap()], "leak");
+    assert!(code == Some(1) && errors.contains("no capsule"), "{errors}");
+    assert!(!folder.path().join("none.capsule").exists());
+}
+
+/// A capsule that somebody has tampered with is bad input.
+#[test]
+fn broken_launch_capsules_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.capsule");
+    assert_eq!(sanitize(&["--save", path.to_str().unwrap()], "rope_positions").0, Some(1));
+    let whole = std::fs::read(&path).unwrap();
+    let header = usize::try_from(u64::from_le_bytes(whole[..8].try_into().unwrap())).unwrap();
+    let refused = |bytes: &[u8], what: &str| {
+        let path = folder.path().join("b.capsule");
+        std::fs::write(&path, bytes).unwrap();
+        let (code, out, errors) = replay(&[path.to_str().unwrap()]);
+        assert_eq!(code, Some(2), "{what}: {out}{errors}");
+        assert!(errors.contains("b.capsule") && !errors.contains("panicked"), "{what}: {errors}");
+    };
+    for end in [0, 7, 8, 100, 8 + header, whole.len() - 1] {
+        refused(&whole[..end], &format!("{end} bytes"));
+    }
+    let text = std::str::from_utf8(&whole[8..8 + header]).unwrap();
+    let changed = |from: &str, to: &str| {
+        assert!(text.contains(from), "no '{from}' in {text}");
+        let mut header = text.replacen(from, to, 1).into_bytes();
+        header.resize(header.len().next_multiple_of(8), b' ');
+        [&(header.len() as u64).to_le_bytes(), header.as_slice(), &whole[8 + text.len()..]].concat()
+    };
+    for (from, to) in [
+        (r#"assay.launch":"1""#, r#"assay.launch":"2""#),
+        (r#"\"size\":128,"#, r#"\"size\":18446744073709551615,"#),
+        (r#"\"size\":128,"#, r#"\"size\":1152921504606846976,"#),
+        (r#"\"size\":128,"#, r#"\"size\":1,"#),
+        (r#"\"grid\":["#, r#"\"grid\":[1,"#),
+        (r#"\"pieces\":[["#, r#"\"pieces\":[[0,18446744073709551615],["#),
+        (r#"\"kernel\":\"_Z"#, r#"\"kernel\":\"_Q"#),
+        (r#"\"image_base\":"#, r#"\"image_base\":1,\"image_base\":"#),
+        (r#""arguments":{"#, r#""argumentz":{"#),
+        (
+            r#""code_object":{"#,
+            r#""arguments":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},"code_object":{"#,
+        ),
+    ] {
+        refused(&changed(from, to), to);
+    }
+    let (code, _, errors) = replay(&[path.to_str().unwrap(), "--backend", "cpu"]);
+    assert!(code == Some(2) && errors.contains("software device"), "{errors}");
 }

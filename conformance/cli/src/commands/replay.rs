@@ -1,5 +1,7 @@
 //! `assay replay`: a capsule run again.
 
+mod launch;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,6 +13,7 @@ use forensics::capsule::{self, Capsule, Origin, crop};
 use forensics::provenance;
 use forensics::reduce;
 use forensics::replay;
+use launch_capsule::LaunchCapsule;
 
 use super::{End, Trouble, guard, print};
 
@@ -19,7 +22,8 @@ const TIMEOUT: u64 = 60;
 
 /// Runs the op of a capsule again, on any backend, and gives the verdict.
 ///
-/// The op runs in a process of its own, so that a crash or a hang is a verdict too.
+/// The op runs in a process of its own, so that a crash or a hang is a verdict too. A capsule of 'assay sanitize --save' is one launch of a
+/// HIP program; it runs on the software device under all checks, without the program.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -52,6 +56,10 @@ impl Replay {
     pub fn run(self) -> Result<End, Trouble> {
         let mut conforms = true;
         for path in &self.files {
+            if let Some(capsule) = launch_capsule::file::read(path).map_err(Trouble::input)? {
+                conforms &= self.launch(path, &capsule)?;
+                continue;
+            }
             let capsules = capsule::read(path).map_err(Trouble::input)?;
             for backend in self.backends(&capsules) {
                 let guard = self.guard.unwrap_or_else(|| guard_for(origin(&capsules), &backend));
@@ -65,6 +73,23 @@ impl Replay {
             }
         }
         Ok(if conforms { End::Well } else { End::DoesNotConform })
+    }
+
+    /// Runs a launch of a HIP program again.
+    fn launch(&self, path: &Path, capsule: &LaunchCapsule) -> Result<bool, Trouble> {
+        if let Some(other) = self.backend.iter().find(|name| *name != "soft") {
+            let what = "is a launch of a HIP program, which only the software device runs";
+            return Err(Trouble::Input(format!("{}: {what}, not '{other}'", path.display())));
+        }
+        let conforms = launch::verdict(path, capsule)?;
+        if self.shrink {
+            launch::shrink(
+                path,
+                capsule,
+                self.out.as_ref().unwrap_or(&path.with_extension("small.capsule")),
+            )?;
+        }
+        Ok(conforms)
     }
 
     /// Those asked for, or the one that the capsule comes from.

@@ -2,6 +2,7 @@
 
 mod library;
 mod program;
+mod save;
 mod suppressions;
 
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ Examples:
   assay sanitize --tool memcheck,racecheck --schedule deferred -- ./engine
   assay sanitize --write-suppressions known.toml -- ./engine
   assay sanitize --suppressions known.toml -- ./engine
+  assay sanitize --save fault.capsule -- ./engine         then: assay replay fault.capsule --shrink
 
 Exit code: the program's where nothing is found, --error-exitcode where something is, 2 for bad input or where nothing was checked.")]
 pub struct Sanitize {
@@ -56,6 +58,10 @@ pub struct Sanitize {
     /// Writes a file that suppresses what is found.
     #[arg(long, value_name = "FILE")]
     write_suppressions: Option<PathBuf>,
+    /// Writes the launch that failed first, for 'assay replay'; to a folder (its name ends with /), all of them. Every launch then costs a copy of
+    /// the memory that it can reach.
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
     /// Writes everything to this file.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -123,6 +129,7 @@ impl Sanitize {
         let settings = Settings {
             messages: folder.messages(),
             tools: if self.tools.is_empty() { Tool::ALL.to_vec() } else { self.tools.clone() },
+            capsules: self.save.is_some().then(|| folder.path().to_owned()),
             schedule: self.schedule.schedule(),
             seed: self.seed,
             kernel: self.kernel.clone(),
@@ -141,6 +148,9 @@ impl Sanitize {
             )));
         }
         say(run.summary(self.schedule.name()).trim_end());
+        if let Some(to) = &self.save {
+            save::save(to, &run.findings)?;
+        }
         self.write_files(&run, code)?;
         Ok(End::Code(if run.findings.is_empty() { code } else { self.error_exitcode }))
     }

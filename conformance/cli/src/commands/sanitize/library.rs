@@ -8,8 +8,22 @@ use crate::commands::Trouble;
 const FILE: &str = "libamdhip64.so";
 /// The environment variable that names it.
 const VARIABLE: &str = "ASSAY_LIBAMDHIP64";
-/// The names that programs of different releases ask for.
-const NAMES: [&str; 4] = ["libamdhip64.so", "libamdhip64.so.5", "libamdhip64.so.6", "libamdhip64.so.7"];
+/// The names that programs of different releases ask for. The library has the GEMM family of hipBLAS and rocBLAS, too.
+const NAMES: [&str; 13] = [
+    "libamdhip64.so",
+    "libamdhip64.so.5",
+    "libamdhip64.so.6",
+    "libamdhip64.so.7",
+    "libhipblas.so",
+    "libhipblas.so.0",
+    "libhipblas.so.2",
+    "libhipblas.so.3",
+    "librocblas.so",
+    "librocblas.so.0",
+    "librocblas.so.3",
+    "librocblas.so.4",
+    "librocblas.so.5",
+];
 
 /// A folder with the library under every name, and with the file of messages. It goes away when it is dropped.
 pub struct Folder {

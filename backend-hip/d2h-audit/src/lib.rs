@@ -6,6 +6,7 @@
 //! | `log` | `GCORE_D2H_AUDIT_LOG=FILE` | where the lines go; standard error without it |
 //! | `debug` | `GRETA_D2H_DEBUG=1` | synchronises before and after each copy, with `[D2H SAFE]` and `[D2H_CHECK]` lines |
 //! | `trace` | `GRETA_TRACE_MEMCPY=1` | `[D2H TRACE]` blocks before and after each copy, `[D2H FATAL]` on an error |
+#![forbid(unsafe_code)]
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -13,8 +14,6 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-use kernels::{DeviceError, Site};
 
 /// What is logged about copies to the host.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -41,22 +40,30 @@ impl AuditOptions {
         }
     }
 
-    const fn any(&self) -> bool {
+    /// Is anything logged?
+    pub const fn any(&self) -> bool {
         self.audit || self.debug || self.trace
     }
 }
 
 /// A copy, as the log describes it.
-#[derive(Clone, Debug)]
-pub(crate) struct Copy {
+#[derive(Clone, Debug, Default)]
+pub struct Copy {
+    /// What is copied.
     pub tensor: String,
+    /// The step of the generation.
     pub step: usize,
     /// `None` outside the layers, −1 in the log.
     pub layer: Option<usize>,
+    /// The stream's handle.
     pub stream: usize,
+    /// The address that is copied from.
     pub source: u64,
+    /// The address that is copied to.
     pub destination: usize,
+    /// Bytes from the start of the allocation to the source.
     pub offset: usize,
+    /// Bytes that are copied.
     pub bytes: usize,
     /// Bytes of the allocation that is copied from.
     pub allocation: usize,
@@ -65,19 +72,9 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    pub fn new(site: &Site) -> Self {
-        Copy {
-            tensor: site.point.clone().into_owned(),
-            step: site.step,
-            layer: site.layer,
-            stream: 0,
-            source: 0,
-            destination: 0,
-            offset: 0,
-            bytes: 0,
-            allocation: 0,
-            id: 0,
-        }
+    /// A copy of `tensor`; the other fields are to be set.
+    pub fn of(tensor: impl Into<String>) -> Self {
+        Copy { tensor: tensor.into(), ..Self::default() }
     }
 }
 
@@ -88,7 +85,7 @@ fn layer_number(copy: &Copy) -> String {
 
 /// The log.
 #[derive(Debug)]
-pub(crate) struct Audit {
+pub struct Audit {
     options: AuditOptions,
     sink: Mutex<Sink>,
 }
@@ -151,17 +148,13 @@ impl Audit {
         sink.write(&text);
     }
 
-    /// After a copy has landed, or failed.
-    pub fn ended(&self, copy: &Copy, result: &Result<(), DeviceError>) {
+    /// After a copy has landed, or failed with the HIP error of a name.
+    pub fn ended(&self, copy: &Copy, result: Result<(), &str>) {
         if !self.options.any() {
             return;
         }
         let mut text = String::new();
-        let outcome = match result.as_ref().map_err(DeviceError::cause) {
-            Ok(()) => "hipSuccess".to_owned(),
-            Err(DeviceError::Runtime { name, .. }) => name.clone(),
-            Err(_) => "hipErrorIllegalAddress".to_owned(),
-        };
+        let outcome = result.err().unwrap_or("hipSuccess");
         if self.options.audit {
             let _ = writeln!(
                 text,
