@@ -40,6 +40,8 @@ impl Code {
     pub const INVALID_CONTEXT: Self = Self(201);
     /// `hipErrorNoBinaryForGpu`: no kernel image is available for execution on the device.
     pub const NO_BINARY_FOR_GPU: Self = Self(209);
+    /// `hipErrorUnsupportedLimit`: limit is not supported on device.
+    pub const UNSUPPORTED_LIMIT: Self = Self(215);
     /// `hipErrorFileNotFound`: file not found.
     pub const FILE_NOT_FOUND: Self = Self(301);
     /// `hipErrorInvalidHandle`: invalid resource handle.

@@ -7,10 +7,10 @@ use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::{Deserialize, Serialize};
 use softhip::control::LaunchRecord;
 use softhip::memory::{AllocationInfo, Piece, Snapshot};
-use softhip::report::{HostCall, Report};
+use softhip::report::HostCall;
 use softhip::sched::{Given, Shape};
 
-use crate::LaunchCapsule;
+use crate::{Found, LaunchCapsule};
 
 /// Version of the format.
 const VERSION: &str = "1";
@@ -116,7 +116,7 @@ struct LaunchForm {
     arguments: ArgumentsForm,
     buffers: Vec<BufferForm>,
     call: HostCall,
-    report: Report,
+    found: Found,
 }
 
 /// How the tensor `arguments` is to be read.
@@ -195,7 +195,7 @@ fn parse(keys: &HashMap<String, String>, tensors: &SafeTensors<'_>) -> Result<La
         ArgumentsForm::Packed => Given::Packed(arguments.data().to_vec()),
         ArgumentsForm::Each(sizes) => Given::Each(split("arguments", arguments.data(), sizes.into_iter())?),
     };
-    let LaunchForm { kernel, grid, block, dynamic_lds, cooperative, image_base, call, report, .. } = form;
+    let LaunchForm { kernel, grid, block, dynamic_lds, cooperative, image_base, call, found, .. } = form;
     let record = LaunchRecord {
         image: tensor("code_object")?.data().into(),
         image_base,
@@ -205,7 +205,7 @@ fn parse(keys: &HashMap<String, String>, tensors: &SafeTensors<'_>) -> Result<La
         memory,
         call,
     };
-    Ok(LaunchCapsule { record, report })
+    Ok(LaunchCapsule { record, found })
 }
 
 /// Parts of the given sizes, which add up to all of `bytes`; none where there is no size.
@@ -237,7 +237,7 @@ pub fn write(path: &Path, generator: &str, capsule: &LaunchCapsule) -> Result<()
 
 /// The file that [`write`](fn@write) writes.
 pub fn bytes(generator: &str, capsule: &LaunchCapsule) -> Result<Vec<u8>, safetensors::SafeTensorError> {
-    let LaunchCapsule { record, report } = capsule;
+    let LaunchCapsule { record, found } = capsule;
     let (form, arguments) = match &record.given {
         Given::Packed(bytes) => (ArgumentsForm::Packed, bytes.clone()),
         Given::Each(values) => {
@@ -264,7 +264,7 @@ pub fn bytes(generator: &str, capsule: &LaunchCapsule) -> Result<Vec<u8>, safete
         arguments: form,
         buffers,
         call: record.call.clone(),
-        report: report.clone(),
+        found: found.clone(),
     };
     contents.push(("code_object".to_owned(), record.image.to_vec()));
     contents.push(("arguments".to_owned(), arguments));

@@ -16,6 +16,7 @@ pub mod need;
 pub mod reduce;
 pub mod replay;
 
+use serde::{Deserialize, Serialize};
 use softhip::control::LaunchRecord;
 use softhip::report::Report;
 
@@ -24,6 +25,16 @@ use softhip::report::Report;
 pub struct LaunchCapsule {
     /// The launch.
     pub record: LaunchRecord,
-    /// What was found when it ran in its program.
-    pub report: Report,
+    /// What came of it in its program.
+    pub found: Found,
+}
+
+/// What came of a launch in its program.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// On the software device: this report.
+    Report(Box<Report>),
+    /// On a GPU: the name of an error.
+    Answer(String),
 }

@@ -5,53 +5,59 @@ use softhip::memory::{AllocationKind, Footprint, Piece, Ranges, Snapshot};
 use softhip::report::Report;
 use softhip::sched::Given;
 
-use crate::LaunchCapsule;
 use crate::replay::{Replayed, buffer, run, same_way};
+use crate::{Found, LaunchCapsule};
 
 /// The capsule without what the launch does not touch. `None`: it does not fail in the same way, with or without that.
 pub fn cut(capsule: &LaunchCapsule) -> Result<Option<LaunchCapsule>, ReplayError> {
-    let Some(touched) = failing(&capsule.record, &capsule.report)? else { return Ok(None) };
-    let small = LaunchCapsule {
-        record: only_touched(&capsule.record, &capsule.report, &touched, false),
-        ..capsule.clone()
-    };
+    let Some(report) = expected(capsule)? else { return Ok(None) };
+    let Some(touched) = failing(&capsule.record, &report)? else { return Ok(None) };
+    let record = only_touched(&capsule.record, &report, &touched, false);
     // What a launch reads before it fails may depend on more than this run has shown.
-    let fails = failing(&small.record, &capsule.report)?.is_some();
-    Ok(Some(if fails { small } else { capsule.clone() }))
+    let fails = failing(&record, &report)?.is_some();
+    let record = if fails { record } else { capsule.record.clone() };
+    Ok(Some(LaunchCapsule { record, found: capsule.found.clone() }))
 }
 
 /// The smallest capsule found that fails in the same way: fewer blocks, smaller buffers. `None`: it does not fail in the same way.
 pub fn shrink(capsule: &LaunchCapsule) -> Result<Option<LaunchCapsule>, ReplayError> {
-    if failing(&capsule.record, &capsule.report)?.is_none() {
+    let Some(report) = expected(capsule)? else { return Ok(None) };
+    if failing(&capsule.record, &report)?.is_none() {
         return Ok(None);
     }
     let mut best = capsule.record.clone();
     for axis in 0..3 {
-        // Fewest blocks first; a grid that fails lets smaller ones be tried only.
         let (mut low, mut high) = (1, best.shape.grid[axis]);
         while low < high {
             let middle = low + (high - low) / 2;
             let mut fewer = best.clone();
             fewer.shape.grid[axis] = middle;
-            if failing(&fewer, &capsule.report)?.is_some() {
+            if failing(&fewer, &report)?.is_some() {
                 (best, high) = (fewer, middle);
             } else {
                 low = middle + 1;
             }
         }
     }
-    if let Some(touched) = failing(&best, &capsule.report)? {
+    if let Some(touched) = failing(&best, &report)? {
         for ends_too in [true, false] {
-            let small = only_touched(&best, &capsule.report, &touched, ends_too);
-            if failing(&small, &capsule.report)?.is_some() {
+            let small = only_touched(&best, &report, &touched, ends_too);
+            if failing(&small, &report)?.is_some() {
                 best = small;
                 break;
             }
         }
     }
-    let Replayed { reports, .. } = run(&best)?;
-    let report = reports.into_iter().find(|found| same_way(found, &capsule.report));
-    Ok(report.map(|report| LaunchCapsule { record: best, report }))
+    let found = run(&best)?.reports.into_iter().find(|found| same_way(found, &report));
+    Ok(found.map(|report| LaunchCapsule { record: best, found: Found::Report(Box::new(report)) }))
+}
+
+/// How the launch fails: as it did in its program on the software device, or in any way if that was on a GPU.
+fn expected(capsule: &LaunchCapsule) -> Result<Option<Report>, ReplayError> {
+    Ok(match &capsule.found {
+        Found::Report(report) => Some((**report).clone()),
+        Found::Answer(_) => run(&capsule.record)?.reports.into_iter().next(),
+    })
 }
 
 /// What a launch touches, if it fails in the way of `report`.

@@ -12,13 +12,17 @@ use hip_api::Code;
 
 use crate::export::{HIP, status};
 
-/// `hipGraphNodeType`, of the nodes that a capture makes.
+/// `hipGraphNodeType`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NodeKind {
     Kernel = 0,
     Copy = 1,
     Fill = 2,
     Host = 3,
+    /// A graph inside of the graph.
+    Graph = 4,
+    /// Nothing but order.
+    Empty = 5,
 }
 
 /// A recorded call.
@@ -34,6 +38,16 @@ pub(crate) struct Node {
 unsafe impl Send for Node {}
 
 impl Node {
+    /// A node that makes a call.
+    pub(crate) fn new(kind: NodeKind, run: impl Fn(*mut c_void) -> i32 + 'static) -> Self {
+        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), kind, run: Arc::new(run) }
+    }
+
+    /// The node with another call.
+    pub(crate) fn with_call(&self, run: impl Fn(*mut c_void) -> i32 + 'static) -> Self {
+        Self { id: self.id, kind: self.kind, run: Arc::new(run) }
+    }
+
     /// Makes the call on a stream.
     pub(crate) fn run(&self, stream: *mut c_void) -> Result<(), Code> {
         status((self.run)(stream))
@@ -78,7 +92,7 @@ pub(crate) fn queue(
     let Some(session) = session(stream) else {
         return status(run(stream));
     };
-    let node = Node { id: NEXT.fetch_add(1, Ordering::Relaxed), kind, run: Arc::new(run) };
+    let node = Node::new(kind, run);
     with(|captures| {
         let (_, nodes) = captures.sessions.get_mut(&session).ok_or(Code::ILLEGAL_STATE)?;
         nodes.push(node);

@@ -1,6 +1,6 @@
 //! Names, limits, contexts, properties in the layout of HIP 6.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::without_provenance_mut;
 
@@ -11,6 +11,15 @@ use crate::export::{HIP, put, status};
 /// The device's one context.
 const CONTEXT: usize = 0x56 << 48;
 const PCI_BUS_ID: &[u8] = b"0000:00:00.0";
+
+/// `hipLimit_t`: bytes of a thread's stack, of the buffer of `printf`, of the heap of `malloc`.
+const LIMIT_STACK: c_int = 0;
+const LIMIT_PRINTF: c_int = 1;
+const LIMIT_HEAP: c_int = 2;
+
+fn is_context(context: *mut c_void) -> Result<(), Code> {
+    if context.addr() == CONTEXT { Ok(()) } else { Err(Code::INVALID_VALUE) }
+}
 
 fn properties(device: c_int) -> Result<DeviceProperties, Code> {
     let mut found = MaybeUninit::uninit();
@@ -243,6 +252,102 @@ compose! {
     fn hipCtxGetDevice(device: *mut c_int) {
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(device, 0) }
+    }
+
+    /// `hipDeviceGetCacheConfig`: there is no choice.
+    fn hipDeviceGetCacheConfig(configuration: *mut c_int) {
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(configuration, 0) }
+    }
+
+    /// `hipDeviceGetSharedMemConfig`: there is no choice.
+    fn hipDeviceGetSharedMemConfig(configuration: *mut c_int) {
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(configuration, 0) }
+    }
+
+    /// `hipDeviceGetLimit`: the heap of `malloc` in kernels and the buffer of `printf` are the host's.
+    fn hipDeviceGetLimit(value: *mut usize, limit: c_int) {
+        let bytes = match limit {
+            LIMIT_STACK => 1024,
+            LIMIT_PRINTF | LIMIT_HEAP => 8 << 20,
+            _ => return Err(Code::UNSUPPORTED_LIMIT),
+        };
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(value, bytes) }
+    }
+
+    /// `hipDeviceSetLimit`: what is asked for is there.
+    fn hipDeviceSetLimit(limit: c_int, _value: usize) {
+        if matches!(limit, LIMIT_STACK | LIMIT_PRINTF | LIMIT_HEAP) { Ok(()) } else { Err(Code::UNSUPPORTED_LIMIT) }
+    }
+
+    /// `hipDeviceGetByPCIBusId`.
+    fn hipDeviceGetByPCIBusId(device: *mut c_int, id: *const c_char) {
+        if id.is_null() || device.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, so a string by HIP's contract.
+        if unsafe { CStr::from_ptr(id) }.to_bytes() != PCI_BUS_ID {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: not null, so valid by HIP's contract.
+        unsafe { put(device, 0) }
+    }
+
+    /// `hipDeviceDisablePeerAccess`: there is no other device.
+    fn hipDeviceDisablePeerAccess(_device: c_int) {
+        Err(Code::INVALID_DEVICE)
+    }
+
+    /// `hipDevicePrimaryCtxGetState`: the context is always there.
+    fn hipDevicePrimaryCtxGetState(device: c_int, flags: *mut c_uint, active: *mut c_int) {
+        properties(device)?;
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(flags, 0) }?;
+        // SAFETY: as above.
+        unsafe { put(active, 1) }
+    }
+
+    /// `hipDevicePrimaryCtxSetFlags`: there is no choice.
+    fn hipDevicePrimaryCtxSetFlags(device: c_int, _flags: c_uint) {
+        properties(device).map(|_| ())
+    }
+
+    /// `hipCtxCreate`: a device has one context, so that this is another name of it.
+    fn hipCtxCreate(context: *mut *mut c_void, _flags: c_uint, device: c_int) {
+        properties(device)?;
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(context, without_provenance_mut(CONTEXT)) }
+    }
+
+    /// `hipCtxDestroy`: the one context stays.
+    fn hipCtxDestroy(context: *mut c_void) {
+        is_context(context)
+    }
+
+    /// `hipCtxPushCurrent`.
+    fn hipCtxPushCurrent(context: *mut c_void) {
+        is_context(context)
+    }
+
+    /// `hipCtxPopCurrent`.
+    fn hipCtxPopCurrent(context: *mut *mut c_void) {
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(context, without_provenance_mut(CONTEXT)) }
+    }
+
+    /// `hipCtxGetFlags`.
+    fn hipCtxGetFlags(flags: *mut c_uint) {
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(flags, 0) }
+    }
+
+    /// `hipCtxGetApiVersion`.
+    fn hipCtxGetApiVersion(context: *mut c_void, version: *mut c_int) {
+        is_context(context)?;
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(version, 4) }
     }
 
     /// `hipDevicePrimaryCtxRetain`.

@@ -16,7 +16,6 @@ forward! {
     hipDeviceGetAttribute(value: *mut c_int, attribute: c_int, device: c_int) = device_get_attribute;
     hipDeviceSynchronize() = device_synchronize;
     hipCtxSynchronize() = device_synchronize;
-    hipMemGetInfo(free: *mut usize, total: *mut usize) = mem_get_info;
     hipRuntimeGetVersion(version: *mut c_int) = runtime_get_version;
     hipDriverGetVersion(version: *mut c_int) = driver_get_version;
     hipGetLastError() = get_last_error;
@@ -25,12 +24,10 @@ forward! {
 
     hipMalloc(out: *mut *mut c_void, size: usize) = malloc;
     hipMallocAsync(out: *mut *mut c_void, size: usize, stream: *mut c_void) = malloc_async;
-    hipFreeAsync(memory: *mut c_void, stream: *mut c_void) = free_async;
     hipHostMalloc(out: *mut *mut c_void, size: usize, flags: c_uint) = host_malloc;
     hipHostAlloc(out: *mut *mut c_void, size: usize, flags: c_uint) = host_malloc;
     hipHostFree(memory: *mut c_void) = host_free;
     hipFreeHost(memory: *mut c_void) = host_free;
-    hipHostGetDevicePointer(out: *mut *mut c_void, host: *mut c_void, flags: c_uint) = host_get_device_pointer;
 
     hipMemcpy2D(
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
@@ -49,7 +46,6 @@ forward! {
     hipMemsetD32(to: *mut c_void, value: c_int, count: usize) = memset_d32;
 
     hipStreamCreate(stream: *mut *mut c_void) = stream_create;
-    hipStreamCreateWithFlags(stream: *mut *mut c_void, flags: c_uint) = stream_create_with_flags;
     hipStreamCreateWithPriority(
         stream: *mut *mut c_void, flags: c_uint, priority: c_int,
     ) = stream_create_with_priority;

@@ -1,14 +1,18 @@
-//! Graphs: what a stream captured, to be launched again and again.
+//! Graphs: what a stream captured, or what was put together node by node, to be launched again and again.
+//!
+//! A graph runs its calls one after the other, in an order that keeps to all dependencies.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::{Mutex, PoisonError};
 
-use hip_api::Code;
+use hip_api::{Code, HostFunction};
 
-use crate::capture::{self, Node};
-use crate::export::put;
+use crate::capture::{self, Node, NodeKind};
+use crate::export::{HIP, put};
+use crate::launch::{self, Configuration, Dim3};
+use crate::registration;
 
 /// Above the tag's position, addresses of user programs have no bits.
 const TAG_SHIFT: u32 = 48;
@@ -16,37 +20,220 @@ const GRAPH: usize = 0x57 << TAG_SHIFT;
 const EXECUTABLE: usize = 0x58 << TAG_SHIFT;
 const NODE: usize = 0x59 << TAG_SHIFT;
 
+/// A graph, or an executable one.
+#[derive(Clone, Default)]
+struct Graph {
+    nodes: Vec<Node>,
+    /// Numbers of nodes: the second waits for the first.
+    edges: Vec<(usize, usize)>,
+}
+
+impl Graph {
+    /// What a capture has made: each node waits for the one before.
+    fn captured(nodes: Vec<Node>) -> Self {
+        let edges = nodes.windows(2).map(|pair| (pair[0].id, pair[1].id)).collect();
+        Self { nodes, edges }
+    }
+
+    /// The nodes in an order that keeps to all dependencies. An error: they form a cycle.
+    fn sorted(mut self) -> Result<Self, Code> {
+        let mut sorted: Vec<Node> = Vec::with_capacity(self.nodes.len());
+        while !self.nodes.is_empty() {
+            let waits = |node: &Node| {
+                let mut before = self.edges.iter().filter(|edge| edge.1 == node.id);
+                before.any(|edge| self.nodes.iter().any(|other| other.id == edge.0))
+            };
+            let ready = self.nodes.iter().position(|node| !waits(node)).ok_or(Code::INVALID_VALUE)?;
+            sorted.push(self.nodes.remove(ready));
+        }
+        Ok(Self { nodes: sorted, edges: self.edges })
+    }
+}
+
 /// Graphs and executable graphs by their handles.
 struct Graphs {
-    nodes: BTreeMap<usize, Vec<Node>>,
+    all: BTreeMap<usize, Graph>,
     next: usize,
 }
 
-static GRAPHS: Mutex<Graphs> = Mutex::new(Graphs { nodes: BTreeMap::new(), next: 1 });
+static GRAPHS: Mutex<Graphs> = Mutex::new(Graphs { all: BTreeMap::new(), next: 1 });
 
 fn with<T>(body: impl FnOnce(&mut Graphs) -> T) -> T {
     body(&mut GRAPHS.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Graphs {
-    fn add(&mut self, tag: usize, nodes: Vec<Node>) -> *mut c_void {
+    fn add(&mut self, tag: usize, graph: Graph) -> *mut c_void {
         let handle = tag | self.next;
         self.next += 1;
-        self.nodes.insert(handle, nodes);
+        self.all.insert(handle, graph);
         without_provenance_mut(handle)
     }
 }
 
-/// The nodes of a graph or of an executable graph.
-fn nodes(tag: usize, handle: *mut c_void) -> Result<Vec<Node>, Code> {
-    let found = with(|graphs| graphs.nodes.get(&handle.addr()).cloned());
+/// A graph or an executable graph.
+fn find(tag: usize, handle: *mut c_void) -> Result<Graph, Code> {
+    let found = with(|graphs| graphs.all.get(&handle.addr()).cloned());
     found.filter(|_| handle.addr() >> TAG_SHIFT == tag >> TAG_SHIFT).ok_or(Code::INVALID_VALUE)
 }
 
 fn remove(tag: usize, handle: *mut c_void) -> Result<(), Code> {
-    nodes(tag, handle)?;
-    with(|graphs| graphs.nodes.remove(&handle.addr()));
+    find(tag, handle)?;
+    with(|graphs| graphs.all.remove(&handle.addr()));
     Ok(())
+}
+
+/// The number of a node's handle.
+fn node_id(node: *mut c_void) -> Result<usize, Code> {
+    let id = node.addr() ^ NODE;
+    if id >> TAG_SHIFT == 0 && id != 0 { Ok(id) } else { Err(Code::INVALID_VALUE) }
+}
+
+/// Adds a node that waits for others.
+///
+/// # Safety
+///
+/// `out` is null or valid for a write, and `after` has `count` entries.
+unsafe fn add(
+    out: *mut *mut c_void,
+    graph: *mut c_void,
+    after: *const *mut c_void,
+    count: usize,
+    node: Node,
+) -> Result<(), Code> {
+    find(GRAPH, graph)?;
+    if out.is_null() || (after.is_null() && count > 0) {
+        return Err(Code::INVALID_VALUE);
+    }
+    // SAFETY: as this function's.
+    let entries = (0..count).map(|at| node_id(unsafe { after.wrapping_add(at).read() }));
+    let before = entries.collect::<Result<Vec<usize>, Code>>()?;
+    let id = node.id;
+    with(|graphs| {
+        let graph = graphs.all.get_mut(&graph.addr()).ok_or(Code::INVALID_VALUE)?;
+        if before.iter().any(|first| graph.nodes.iter().all(|node| node.id != *first)) {
+            return Err(Code::INVALID_VALUE);
+        }
+        graph.edges.extend(before.into_iter().map(|first| (first, id)));
+        graph.nodes.push(node);
+        Ok(())
+    })?;
+    // SAFETY: as this function's.
+    unsafe { put(out, without_provenance_mut(NODE | id)) }
+}
+
+/// Writes as many handles as there is room for, and how many there are.
+///
+/// # Safety
+///
+/// `count` is null or valid; `out` is null or has room for as many handles as `count` says.
+unsafe fn list(nodes: &[usize], out: *mut *mut c_void, count: *mut usize) -> Result<(), Code> {
+    if count.is_null() {
+        return Err(Code::INVALID_VALUE);
+    }
+    if out.is_null() {
+        // SAFETY: not null, so valid as this function's.
+        return unsafe { put(count, nodes.len()) };
+    }
+    // SAFETY: not null, so valid as this function's.
+    let room = unsafe { count.read() };
+    for (at, id) in nodes.iter().take(room).enumerate() {
+        // SAFETY: there is room for `room` handles.
+        unsafe { put(out.wrapping_add(at), without_provenance_mut(NODE | id)) }?;
+    }
+    // SAFETY: not null, so valid as this function's.
+    unsafe { put(count, nodes.len().min(room)) }
+}
+
+/// The graph that has a node.
+fn graph_of(node: *mut c_void) -> Result<(usize, Graph), Code> {
+    let id = node_id(node)?;
+    let found = with(|graphs| {
+        let mut all = graphs.all.iter().filter(|(handle, _)| *handle >> TAG_SHIFT == GRAPH >> TAG_SHIFT);
+        all.find(|(_, graph)| graph.nodes.iter().any(|node| node.id == id)).map(|(_, graph)| graph.clone())
+    });
+    found.map(|graph| (id, graph)).ok_or(Code::INVALID_VALUE)
+}
+
+/// `hipMemsetParams`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct MemsetParameters {
+    to: *mut c_void,
+    element_size: c_uint,
+    height: usize,
+    pitch: usize,
+    value: c_uint,
+    width: usize,
+}
+
+/// `hipHostNodeParams`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct HostParameters {
+    function: Option<HostFunction>,
+    argument: *mut c_void,
+}
+
+/// `hipKernelNodeParams`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct KernelParameters {
+    block: Dim3,
+    extra: *mut *mut c_void,
+    function: *mut c_void,
+    grid: Dim3,
+    arguments: *mut *mut c_void,
+    shared_bytes: c_uint,
+}
+
+/// The call of a kernel node.
+///
+/// # Safety
+///
+/// `parameters` is null or valid, with arguments as `hipLaunchKernel` demands.
+unsafe fn kernel_call(
+    parameters: *const KernelParameters,
+) -> Result<impl Fn(*mut c_void) -> i32 + 'static, Code> {
+    if parameters.is_null() {
+        return Err(Code::INVALID_VALUE);
+    }
+    // SAFETY: not null, so valid as this function's.
+    let given = unsafe { parameters.read() };
+    if !given.extra.is_null() {
+        return Err(Code::NOT_SUPPORTED);
+    }
+    let function = registration::function(given.function)?;
+    let at = Configuration {
+        grid: given.grid,
+        block: given.block,
+        shared_bytes: given.shared_bytes as usize,
+        stream: null_mut(),
+        cooperative: false,
+    };
+    // SAFETY: as this function's.
+    unsafe { launch::later(function, at, given.arguments) }
+}
+
+/// Fills rows of elements.
+fn fill(parameters: MemsetParameters, stream: *mut c_void) -> i32 {
+    let MemsetParameters { to, element_size, height, pitch, value, width } = parameters;
+    for row in 0..height {
+        let to = to.wrapping_byte_add(row * pitch);
+        let [low, high, ..] = value.to_le_bytes();
+        let code = match element_size {
+            // SAFETY: the software device checks the range; likewise below.
+            1 => unsafe { (HIP.memset_async)(to, c_int::from(low), width, stream) },
+            // SAFETY: as above.
+            2 => unsafe { (HIP.memset_d16_async)(to, u16::from_le_bytes([low, high]), width, stream) },
+            // SAFETY: as above.
+            _ => unsafe { (HIP.memset_d32_async)(to, value.cast_signed(), width, stream) },
+        };
+        if code != Code::SUCCESS.0 {
+            return code;
+        }
+    }
+    Code::SUCCESS.0
 }
 
 /// Makes an executable graph.
@@ -58,8 +245,8 @@ unsafe fn instantiate(executable: *mut *mut c_void, graph: *mut c_void) -> Resul
     if executable.is_null() {
         return Err(Code::INVALID_VALUE);
     }
-    let nodes = nodes(GRAPH, graph)?;
-    let handle = with(|graphs| graphs.add(EXECUTABLE, nodes));
+    let graph = find(GRAPH, graph)?.sorted()?;
+    let handle = with(|graphs| graphs.add(EXECUTABLE, graph));
     // SAFETY: as this function's.
     unsafe { put(executable, handle) }
 }
@@ -73,7 +260,7 @@ compose! {
     /// `hipStreamEndCapture`.
     fn hipStreamEndCapture(stream: *mut c_void, graph: *mut *mut c_void) {
         let nodes = capture::end(stream)?;
-        let handle = with(|graphs| graphs.add(GRAPH, nodes));
+        let handle = with(|graphs| graphs.add(GRAPH, Graph::captured(nodes)));
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(graph, handle) }
     }
@@ -101,7 +288,7 @@ compose! {
 
     /// `hipGraphCreate`.
     fn hipGraphCreate(graph: *mut *mut c_void, _flags: c_uint) {
-        let handle = with(|graphs| graphs.add(GRAPH, Vec::new()));
+        let handle = with(|graphs| graphs.add(GRAPH, Graph::default()));
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(graph, handle) }
     }
@@ -113,8 +300,8 @@ compose! {
 
     /// `hipGraphClone`.
     fn hipGraphClone(clone: *mut *mut c_void, graph: *mut c_void) {
-        let nodes = nodes(GRAPH, graph)?;
-        let handle = with(|graphs| graphs.add(GRAPH, nodes));
+        let graph = find(GRAPH, graph)?;
+        let handle = with(|graphs| graphs.add(GRAPH, graph));
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(clone, handle) }
     }
@@ -137,8 +324,8 @@ compose! {
     fn hipGraphExecUpdate(
         executable: *mut c_void, graph: *mut c_void, error_node: *mut *mut c_void, result: *mut c_int,
     ) {
-        let (old, new) = (nodes(EXECUTABLE, executable)?, nodes(GRAPH, graph)?);
-        let same = old.iter().map(|node| node.kind).eq(new.iter().map(|node| node.kind));
+        let (old, new) = (find(EXECUTABLE, executable)?, find(GRAPH, graph)?.sorted()?);
+        let same = old.nodes.iter().map(|node| node.kind).eq(new.nodes.iter().map(|node| node.kind));
         if !error_node.is_null() {
             // SAFETY: not null, so valid by HIP's contract.
             unsafe { put(error_node, null_mut()) }?;
@@ -151,13 +338,13 @@ compose! {
         if !same {
             return Err(Code::GRAPH_EXEC_UPDATE_FAILURE);
         }
-        with(|graphs| graphs.nodes.insert(executable.addr(), new));
+        with(|graphs| graphs.all.insert(executable.addr(), new));
         Ok(())
     }
 
     /// `hipGraphUpload`: there is nothing to prepare.
     fn hipGraphUpload(executable: *mut c_void, _stream: *mut c_void) {
-        nodes(EXECUTABLE, executable).map(|_| ())
+        find(EXECUTABLE, executable).map(|_| ())
     }
 
     /// `hipGraphLaunch`.
@@ -165,7 +352,7 @@ compose! {
         if capture::is_capturing(stream) {
             return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
         }
-        nodes(EXECUTABLE, executable)?.iter().try_for_each(|node| node.run(stream))
+        find(EXECUTABLE, executable)?.nodes.iter().try_for_each(|node| node.run(stream))
     }
 
     /// `hipGraphExecDestroy`.
@@ -175,31 +362,210 @@ compose! {
 
     /// `hipGraphGetNodes`: as many handles as there is room for, and how many there are.
     fn hipGraphGetNodes(graph: *mut c_void, out: *mut *mut c_void, count: *mut usize) {
-        let nodes = nodes(GRAPH, graph)?;
-        if count.is_null() {
+        let nodes: Vec<usize> = find(GRAPH, graph)?.nodes.iter().map(|node| node.id).collect();
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { list(&nodes, out, count) }
+    }
+
+    /// `hipGraphGetRootNodes`: those that wait for none.
+    fn hipGraphGetRootNodes(graph: *mut c_void, out: *mut *mut c_void, count: *mut usize) {
+        let Graph { nodes, edges } = find(GRAPH, graph)?;
+        let ids = nodes.iter().map(|node| node.id);
+        let roots: Vec<usize> = ids.filter(|id| edges.iter().all(|edge| edge.1 != *id)).collect();
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { list(&roots, out, count) }
+    }
+
+    /// `hipGraphGetEdges`.
+    fn hipGraphGetEdges(graph: *mut c_void, from: *mut *mut c_void, to: *mut *mut c_void, count: *mut usize) {
+        let edges = find(GRAPH, graph)?.edges;
+        let (first, second): (Vec<usize>, Vec<usize>) = edges.into_iter().unzip();
+        if from.is_null() || to.is_null() || count.is_null() {
+            // SAFETY: the caller keeps to HIP's contract.
+            return unsafe { list(&first, null_mut(), count) };
+        }
+        // SAFETY: not null, so valid by HIP's contract.
+        let mut room = unsafe { count.read() };
+        // SAFETY: there is room for as many handles by HIP's contract.
+        unsafe { list(&first, from, &raw mut room) }?;
+        // SAFETY: as above.
+        unsafe { list(&second, to, count) }
+    }
+
+    /// `hipGraphNodeGetDependencies`: what the node waits for.
+    fn hipGraphNodeGetDependencies(node: *mut c_void, out: *mut *mut c_void, count: *mut usize) {
+        let (id, graph) = graph_of(node)?;
+        let found: Vec<usize> = graph.edges.iter().filter(|edge| edge.1 == id).map(|edge| edge.0).collect();
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { list(&found, out, count) }
+    }
+
+    /// `hipGraphNodeGetDependentNodes`: what waits for the node.
+    fn hipGraphNodeGetDependentNodes(node: *mut c_void, out: *mut *mut c_void, count: *mut usize) {
+        let (id, graph) = graph_of(node)?;
+        let found: Vec<usize> = graph.edges.iter().filter(|edge| edge.0 == id).map(|edge| edge.1).collect();
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { list(&found, out, count) }
+    }
+
+    /// `hipGraphAddDependencies`.
+    fn hipGraphAddDependencies(
+        graph: *mut c_void, from: *const *mut c_void, to: *const *mut c_void, count: usize,
+    ) {
+        find(GRAPH, graph)?;
+        if count > 0 && (from.is_null() || to.is_null()) {
             return Err(Code::INVALID_VALUE);
         }
-        if out.is_null() {
-            // SAFETY: not null, so valid by HIP's contract.
-            return unsafe { put(count, nodes.len()) };
+        for at in 0..count {
+            // SAFETY: there are as many entries by HIP's contract.
+            let first = node_id(unsafe { from.wrapping_add(at).read() })?;
+            // SAFETY: as above.
+            let second = node_id(unsafe { to.wrapping_add(at).read() })?;
+            with(|graphs| {
+                let graph = graphs.all.get_mut(&graph.addr()).ok_or(Code::INVALID_VALUE)?;
+                let known = |id| graph.nodes.iter().any(|node| node.id == id);
+                if !known(first) || !known(second) || graph.edges.contains(&(first, second)) {
+                    return Err(Code::INVALID_VALUE);
+                }
+                graph.edges.push((first, second));
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// `hipGraphDestroyNode`.
+    fn hipGraphDestroyNode(node: *mut c_void) {
+        let (id, _) = graph_of(node)?;
+        with(|graphs| {
+            for (_, graph) in graphs.all.iter_mut().filter(|(handle, _)| *handle >> TAG_SHIFT == GRAPH >> TAG_SHIFT) {
+                graph.nodes.retain(|node| node.id != id);
+                graph.edges.retain(|edge| edge.0 != id && edge.1 != id);
+            }
+        });
+        Ok(())
+    }
+
+    /// `hipGraphAddEmptyNode`.
+    fn hipGraphAddEmptyNode(out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize) {
+        let node = Node::new(NodeKind::Empty, |_| Code::SUCCESS.0);
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { add(out, graph, after, count, node) }
+    }
+
+    /// `hipGraphAddChildGraphNode`: the graph as it is now.
+    fn hipGraphAddChildGraphNode(
+        out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize, child: *mut c_void,
+    ) {
+        let child = find(GRAPH, child)?.sorted()?;
+        let node = Node::new(NodeKind::Graph, move |stream| {
+            let failed = child.nodes.iter().find_map(|node| node.run(stream).err());
+            failed.unwrap_or(Code::SUCCESS).0
+        });
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { add(out, graph, after, count, node) }
+    }
+
+    /// `hipGraphAddMemcpyNode1D`.
+    fn hipGraphAddMemcpyNode1D(
+        out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize, to: *mut c_void,
+        from: *const c_void, size: usize, kind: c_int,
+    ) {
+        let node = Node::new(NodeKind::Copy, move |stream| {
+            // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
+            unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) }
+        });
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { add(out, graph, after, count, node) }
+    }
+
+    /// `hipGraphAddMemsetNode`.
+    fn hipGraphAddMemsetNode(
+        out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize,
+        parameters: *const MemsetParameters,
+    ) {
+        if parameters.is_null() {
+            return Err(Code::INVALID_VALUE);
         }
         // SAFETY: not null, so valid by HIP's contract.
-        let room = unsafe { count.read() };
-        for (at, node) in nodes.iter().take(room).enumerate() {
-            // SAFETY: there is room for `room` handles.
-            unsafe { put(out.wrapping_add(at), without_provenance_mut(NODE | node.id)) }?;
+        let given = unsafe { parameters.read() };
+        if given.to.is_null() || !matches!(given.element_size, 1 | 2 | 4) || given.width == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        let node = Node::new(NodeKind::Fill, move |stream| fill(given, stream));
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { add(out, graph, after, count, node) }
+    }
+
+    /// `hipGraphAddHostNode`.
+    fn hipGraphAddHostNode(
+        out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize,
+        parameters: *const HostParameters,
+    ) {
+        if parameters.is_null() {
+            return Err(Code::INVALID_VALUE);
         }
         // SAFETY: not null, so valid by HIP's contract.
-        unsafe { put(count, nodes.len().min(room)) }
+        let HostParameters { function, argument } = unsafe { parameters.read() };
+        if function.is_none() {
+            return Err(Code::INVALID_VALUE);
+        }
+        let node = Node::new(NodeKind::Host, move |stream| {
+            // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
+            unsafe { (HIP.launch_host_func)(stream, function, argument) }
+        });
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { add(out, graph, after, count, node) }
+    }
+
+    /// `hipGraphAddKernelNode`.
+    fn hipGraphAddKernelNode(
+        out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize,
+        parameters: *const KernelParameters,
+    ) {
+        // SAFETY: the caller keeps to HIP's contract.
+        let node = Node::new(NodeKind::Kernel, unsafe { kernel_call(parameters) }?);
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { add(out, graph, after, count, node) }
+    }
+
+    /// `hipGraphExecKernelNodeSetParams`: the node of the executable graph gets another call.
+    fn hipGraphExecKernelNodeSetParams(
+        executable: *mut c_void, node: *mut c_void, parameters: *const KernelParameters,
+    ) {
+        let id = node_id(node)?;
+        find(EXECUTABLE, executable)?;
+        // SAFETY: the caller keeps to HIP's contract.
+        let call = unsafe { kernel_call(parameters) }?;
+        with(|graphs| {
+            let graph = graphs.all.get_mut(&executable.addr()).ok_or(Code::INVALID_VALUE)?;
+            let found = graph.nodes.iter_mut().find(|node| node.id == id && node.kind == NodeKind::Kernel);
+            let found = found.ok_or(Code::INVALID_VALUE)?;
+            *found = found.with_call(call);
+            Ok(())
+        })
+    }
+
+    /// `hipGraphKernelNodeSetParams`.
+    fn hipGraphKernelNodeSetParams(node: *mut c_void, parameters: *const KernelParameters) {
+        let (id, _) = graph_of(node)?;
+        // SAFETY: the caller keeps to HIP's contract.
+        let call = unsafe { kernel_call(parameters) }?;
+        with(|graphs| {
+            let all = graphs.all.iter_mut().filter(|(handle, _)| *handle >> TAG_SHIFT == GRAPH >> TAG_SHIFT);
+            let mut nodes = all.flat_map(|(_, graph)| &mut graph.nodes);
+            let found = nodes.find(|node| node.id == id && node.kind == NodeKind::Kernel);
+            let found = found.ok_or(Code::INVALID_VALUE)?;
+            *found = found.with_call(call);
+            Ok(())
+        })
     }
 
     /// `hipGraphNodeGetType`.
     fn hipGraphNodeGetType(node: *mut c_void, kind: *mut c_int) {
-        let found = with(|graphs| {
-            graphs.nodes.values().flatten().find(|known| NODE | known.id == node.addr()).map(|node| node.kind)
-        });
-        let found = found.ok_or(Code::INVALID_VALUE)?;
+        let (id, graph) = graph_of(node)?;
+        let found = graph.nodes.iter().find(|node| node.id == id).ok_or(Code::INVALID_VALUE)?;
         // SAFETY: null or valid by HIP's contract.
-        unsafe { put(kind, found as c_int) }
+        unsafe { put(kind, found.kind as c_int) }
     }
 }

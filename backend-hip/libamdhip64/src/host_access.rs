@@ -15,7 +15,7 @@ use softhip::memory::{AllocationKind, Site};
 use softhip::report::{HostCall, Problem, Report};
 use softhip::sched::Ticket;
 
-use crate::{session, stack};
+use crate::session;
 
 /// Bytes of a page. Pinned memory has whole ones.
 const PAGE: usize = 4096;
@@ -188,7 +188,7 @@ extern "C" fn on_fault(_signal: c_int, info: *mut libc::siginfo_t, context: *mut
     };
     drop(watch);
     let Some(pending) = touched.into_iter().min_by_key(|pending| pending.is_source) else { return };
-    let site = Site::of_stack(stack::take_at(instruction(context)));
+    let site = Site::of_stack(host_stack::take_at(instruction(context)));
     let allocation = current().allocation_at(address as u64).map(Box::new);
     let copy = Box::new(pending.call);
     let problem =

@@ -59,46 +59,70 @@ pub(crate) unsafe fn queue(
     arguments: *mut *mut c_void,
 ) -> Result<(), Code> {
     let shared = c_uint::try_from(at.shared_bytes).map_err(|_| Code::INVALID_CONFIGURATION)?;
-    let Configuration { grid, block, stream, cooperative, .. } = at;
-    let run = move |stream, arguments| {
-        if cooperative {
-            // SAFETY: the arguments are the caller's, or copies of them.
-            return unsafe {
-                (HIP.module_launch_cooperative_kernel)(
-                    function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, arguments,
-                )
-            };
-        }
-        // SAFETY: the arguments are the caller's, or copies of them.
-        unsafe {
-            (HIP.module_launch_kernel)(
-                function,
-                grid.x,
-                grid.y,
-                grid.z,
-                block.x,
-                block.y,
-                block.z,
-                shared,
-                stream,
-                arguments,
-                null_mut(),
-            )
-        }
-    };
-    if !capture::is_capturing(stream) {
-        return status(run(stream, arguments));
+    if !capture::is_capturing(at.stream) {
+        // SAFETY: as this function's.
+        return status(unsafe { run(function, at, shared, arguments) });
     }
     // SAFETY: as this function's.
+    let call = unsafe { later(function, at, arguments) }?;
+    capture::queue(at.stream, NodeKind::Kernel, call)
+}
+
+/// A launch that is made later, and perhaps several times, with copies of the arguments.
+///
+/// # Safety
+///
+/// `arguments` is as `hipLaunchKernel` demands.
+pub(crate) unsafe fn later(
+    function: *mut c_void,
+    at: Configuration,
+    arguments: *mut *mut c_void,
+) -> Result<impl Fn(*mut c_void) -> i32 + 'static, Code> {
+    let shared = c_uint::try_from(at.shared_bytes).map_err(|_| Code::INVALID_CONFIGURATION)?;
+    // SAFETY: as this function's.
     let copies = unsafe { softhip::api::copy_arguments(function, arguments) }?;
-    capture::queue(stream, NodeKind::Kernel, move |stream| {
+    Ok(move |stream| {
         let pointer = |copy: &Option<Vec<u8>>| {
             copy.as_ref().map_or(null_mut(), |bytes| bytes.as_ptr().cast_mut().cast::<c_void>())
         };
         // The device only reads through these pointers.
         let mut pointers: Vec<_> = copies.iter().map(pointer).collect();
-        run(stream, pointers.as_mut_ptr())
+        // SAFETY: the copies are of the kernel's arguments.
+        unsafe { run(function, Configuration { stream, ..at }, shared, pointers.as_mut_ptr()) }
     })
+}
+
+/// Makes a launch.
+///
+/// # Safety
+///
+/// `arguments` is as `hipLaunchKernel` demands.
+unsafe fn run(function: *mut c_void, at: Configuration, shared: c_uint, arguments: *mut *mut c_void) -> i32 {
+    let Configuration { grid, block, stream, cooperative, .. } = at;
+    if cooperative {
+        // SAFETY: as this function's.
+        return unsafe {
+            (HIP.module_launch_cooperative_kernel)(
+                function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, arguments,
+            )
+        };
+    }
+    // SAFETY: as this function's.
+    unsafe {
+        (HIP.module_launch_kernel)(
+            function,
+            grid.x,
+            grid.y,
+            grid.z,
+            block.x,
+            block.y,
+            block.z,
+            shared,
+            stream,
+            arguments,
+            null_mut(),
+        )
+    }
 }
 
 /// Records an event, if there is one.

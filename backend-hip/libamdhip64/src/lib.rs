@@ -15,7 +15,6 @@
 //! | `audit` | the log of copies to the host |
 //! | `host_access` | memory of copies that the host has not waited for: the host may not touch it |
 //! | `session` | the settings of `assay sanitize`, and what it is told |
-//! | `stack` | call stacks of the host |
 //! | `registration` | fat binaries, kernels and variables that the compiler's code registers |
 //! | `launch` | `hipLaunchKernel` and the call configuration of `<<<>>>` |
 //! | `symbol` | variables of the device, by their host addresses |
@@ -54,7 +53,6 @@ mod proc_address;
 mod queued;
 mod registration;
 mod session;
-mod stack;
 mod stream;
 mod symbol;
 mod unsupported;

@@ -16,6 +16,9 @@ use crate::export::{HIP, put, status};
 /// Rows of pitched memory begin at multiples of this many bytes, as on gfx942.
 const PITCH: usize = 256;
 
+/// `hipHostMallocMapped`.
+const HOST_MALLOC_MAPPED: c_uint = 2;
+
 /// Where managed allocations begin. They are pinned memory, which host and device both see.
 static MANAGED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
@@ -163,13 +166,45 @@ compose! {
         status(unsafe { (HIP.host_malloc)(out, size, 0) })
     }
 
-    /// `hipHostGetFlags`: pinned memory has the default flags.
+    /// `hipMemGetInfo`: either output may be left out.
+    fn hipMemGetInfo(free: *mut usize, total: *mut usize) {
+        let (mut free_bytes, mut total_bytes) = (0, 0);
+        // SAFETY: the outputs are valid for writes.
+        status(unsafe { (HIP.mem_get_info)(&raw mut free_bytes, &raw mut total_bytes) })?;
+        for (out, bytes) in [(free, free_bytes), (total, total_bytes)] {
+            if !out.is_null() {
+                // SAFETY: not null, so valid by HIP's contract.
+                unsafe { put(out, bytes) }?;
+            }
+        }
+        Ok(())
+    }
+
+    /// `hipFreeAsync`.
+    fn hipFreeAsync(memory: *mut c_void, stream: *mut c_void) {
+        if memory.is_null() {
+            return Ok(());
+        }
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.free_async)(memory, stream) })
+    }
+
+    /// `hipHostGetDevicePointer`: flags must be 0.
+    fn hipHostGetDevicePointer(out: *mut *mut c_void, host: *mut c_void, flags: c_uint) {
+        if flags != 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.host_get_device_pointer)(out, host, flags) })
+    }
+
+    /// `hipHostGetFlags`: all pinned memory is mapped.
     fn hipHostGetFlags(flags: *mut c_uint, memory: *mut c_void) {
         if attributes(memory)?.memory_type != MemoryType::HOST.0 {
             return Err(Code::INVALID_VALUE);
         }
         // SAFETY: null or valid by HIP's contract.
-        unsafe { put(flags, 0) }
+        unsafe { put(flags, HOST_MALLOC_MAPPED) }
     }
 
     /// `hipMallocPitch`.

@@ -7,14 +7,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hip_api::Code;
-use launch_capsule::LaunchCapsule;
+use launch_capsule::{Found, LaunchCapsule};
 use sanitize_protocol::{Finding, Message, Messenger, Schedule, Settings, Stack, Tool, VARIABLE, present};
 use softhip::control::{CallSite, LaunchRecord, Options, Selection, SoftDevice, current};
 use softhip::memory::{AllocationKind, Site};
 use softhip::report::{Problem, Report};
 use softhip::sched::{Policy, RecordLaunches};
-
-use crate::stack;
 
 /// A run under `assay sanitize`.
 struct Session {
@@ -106,8 +104,8 @@ impl Session {
         let mut stacks = Vec::new();
         for (event, site) in report.host_sites() {
             let Some(number) = site.stack else { continue };
-            let frames = stack::frames(number);
-            *site = innermost(&frames);
+            let frames = host_stack::frames(number);
+            *site = host_stack::site(&frames);
             stacks.push(Stack { event, frames });
         }
         let needed = launch.and_then(|launch| launch_capsule::need::bytes(launch, &report));
@@ -130,10 +128,10 @@ impl Session {
         let sites = allocations.flat_map(|info| [&mut info.allocated, &mut info.freed]);
         for site in sites.chain([&mut record.call.site]).flatten() {
             if let Some(number) = site.stack {
-                *site = innermost(&stack::frames(number));
+                *site = host_stack::site(&host_stack::frames(number));
             }
         }
-        let capsule = LaunchCapsule { record, report: report.clone() };
+        let capsule = LaunchCapsule { record, found: Found::Report(Box::new(report.clone())) };
         match launch_capsule::file::write(&path, "assay sanitize", &capsule) {
             Ok(()) => Some(path),
             Err(error) => {
@@ -157,19 +155,10 @@ impl Session {
             process: std::process::id(),
             function: name.to_owned(),
             answer: fault.name().to_string_lossy().into_owned(),
-            frames: CallSite::get().and_then(|site| site.stack).map(stack::frames).unwrap_or_default(),
+            frames: CallSite::get().and_then(|site| site.stack).map(host_stack::frames).unwrap_or_default(),
             launches_before: state.launches,
         }));
     }
-}
-
-/// The innermost place with a line of source, or the innermost one.
-fn innermost(frames: &[sanitize_protocol::Frame]) -> Site {
-    let with_line = frames.iter().find_map(|frame| Some(Site::new(frame.file.clone()?, frame.line?)));
-    let plain = |frame: &sanitize_protocol::Frame| {
-        Site::new(format!("{}+{:#x}", frame.module.as_deref().unwrap_or("?"), frame.offset), 0)
-    };
-    with_line.or_else(|| frames.first().map(plain)).unwrap_or_else(|| Site::new("an unknown place", 0))
 }
 
 fn is_launch(name: &str) -> bool {
@@ -179,7 +168,7 @@ fn is_launch(name: &str) -> bool {
 /// What every call does first: the device is there, and reports can name the caller.
 pub(crate) fn begin_call(name: &'static str) {
     if session().is_some() && !name.contains("CallConfiguration") {
-        CallSite::set(Some(Site::of_stack(stack::take())));
+        CallSite::set(Some(Site::of_stack(host_stack::take())));
     }
 }
 

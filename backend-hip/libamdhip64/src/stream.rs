@@ -1,8 +1,11 @@
 //! Flags, priorities, callbacks.
 
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint, c_void};
+use std::sync::{Mutex, PoisonError};
 
 use hip_api::Code;
+use hip_api::flags::STREAM_NON_BLOCKING;
 
 use crate::capture;
 use crate::export::{HIP, put, status};
@@ -29,7 +32,40 @@ unsafe extern "C" fn call(callee: *mut c_void) {
     unsafe { (callee.callback)(callee.stream, Code::SUCCESS.0, callee.data) };
 }
 
+/// The streams that were created with flags other than 0.
+static NON_BLOCKING: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+
+fn with_non_blocking<T>(body: impl FnOnce(&mut BTreeSet<usize>) -> T) -> T {
+    body(&mut NON_BLOCKING.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 compose! {
+    /// `hipStreamCreateWithFlags`.
+    fn hipStreamCreateWithFlags(stream: *mut *mut c_void, flags: c_uint) {
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.stream_create_with_flags)(stream, flags) })?;
+        if flags != 0 {
+            // SAFETY: the call succeeded, so it is valid and holds the handle.
+            let created = unsafe { stream.read() }.addr();
+            with_non_blocking(|all| all.insert(created));
+        }
+        Ok(())
+    }
+
+    /// `hipStreamGetFlags`.
+    fn hipStreamGetFlags(stream: *mut c_void, flags: *mut c_uint) {
+        let found = with_non_blocking(|all| all.contains(&stream.addr()));
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(flags, if found { STREAM_NON_BLOCKING } else { 0 }) }
+    }
+
+    /// `hipStreamGetFlags_spt`.
+    fn hipStreamGetFlags_spt(stream: *mut c_void, flags: *mut c_uint) {
+        let found = with_non_blocking(|all| all.contains(&stream.addr()));
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(flags, if found { STREAM_NON_BLOCKING } else { 0 }) }
+    }
+
     /// `hipStreamAddCallback`.
     fn hipStreamAddCallback(
         stream: *mut c_void, callback: Option<Callback>, data: *mut c_void, flags: c_uint,

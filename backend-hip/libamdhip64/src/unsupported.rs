@@ -38,36 +38,22 @@ unsupported! {
     hipConfigureCall
     hipCreateSurfaceObject
     hipCreateTextureObject
-    hipCtxCreate
-    hipCtxDestroy
     hipCtxDisablePeerAccess
     hipCtxEnablePeerAccess
-    hipCtxGetApiVersion
     hipCtxGetCacheConfig
-    hipCtxGetFlags
     hipCtxGetSharedMemConfig
-    hipCtxPopCurrent
-    hipCtxPushCurrent
     hipCtxSetCacheConfig
     hipCtxSetSharedMemConfig
     hipDestroyExternalMemory
     hipDestroyExternalSemaphore
     hipDestroySurfaceObject
     hipDestroyTextureObject
-    hipDeviceDisablePeerAccess
-    hipDeviceGetByPCIBusId
-    hipDeviceGetCacheConfig
     hipDeviceGetGraphMemAttribute
-    hipDeviceGetLimit
     hipDeviceGetP2PAttribute
-    hipDeviceGetSharedMemConfig
     hipDeviceGetTexture1DLinearMaxWidth
     hipDeviceGraphMemTrim
-    hipDevicePrimaryCtxGetState
     hipDevicePrimaryCtxReset
-    hipDevicePrimaryCtxSetFlags
     hipDeviceSetGraphMemAttribute
-    hipDeviceSetLimit
     hipDrvGraphAddMemFreeNode
     hipDrvGraphAddMemcpyNode
     hipDrvGraphAddMemsetNode
@@ -98,28 +84,20 @@ unsupported! {
     hipGetTextureObjectTextureDesc
     hipGetTextureReference
     hipGraphAddBatchMemOpNode
-    hipGraphAddChildGraphNode
-    hipGraphAddDependencies
-    hipGraphAddEmptyNode
     hipGraphAddEventRecordNode
     hipGraphAddEventWaitNode
     hipGraphAddExternalSemaphoresSignalNode
     hipGraphAddExternalSemaphoresWaitNode
-    hipGraphAddHostNode
-    hipGraphAddKernelNode
     hipGraphAddMemAllocNode
     hipGraphAddMemFreeNode
     hipGraphAddMemcpyNode
-    hipGraphAddMemcpyNode1D
     hipGraphAddMemcpyNodeFromSymbol
     hipGraphAddMemcpyNodeToSymbol
-    hipGraphAddMemsetNode
     hipGraphAddNode
     hipGraphBatchMemOpNodeGetParams
     hipGraphBatchMemOpNodeSetParams
     hipGraphChildGraphNodeGetGraph
     hipGraphDebugDotPrint
-    hipGraphDestroyNode
     hipGraphEventRecordNodeGetEvent
     hipGraphEventRecordNodeSetEvent
     hipGraphEventWaitNodeGetEvent
@@ -132,7 +110,6 @@ unsupported! {
     hipGraphExecExternalSemaphoresWaitNodeSetParams
     hipGraphExecGetFlags
     hipGraphExecHostNodeSetParams
-    hipGraphExecKernelNodeSetParams
     hipGraphExecMemcpyNodeSetParams
     hipGraphExecMemcpyNodeSetParams1D
     hipGraphExecMemcpyNodeSetParamsFromSymbol
@@ -143,8 +120,6 @@ unsupported! {
     hipGraphExternalSemaphoresSignalNodeSetParams
     hipGraphExternalSemaphoresWaitNodeGetParams
     hipGraphExternalSemaphoresWaitNodeSetParams
-    hipGraphGetEdges
-    hipGraphGetRootNodes
     hipGraphHostNodeGetParams
     hipGraphHostNodeSetParams
     hipGraphInstantiateWithParams
@@ -152,7 +127,6 @@ unsupported! {
     hipGraphKernelNodeGetAttribute
     hipGraphKernelNodeGetParams
     hipGraphKernelNodeSetAttribute
-    hipGraphKernelNodeSetParams
     hipGraphMemAllocNodeGetParams
     hipGraphMemFreeNodeGetParams
     hipGraphMemcpyNodeGetParams
@@ -163,8 +137,6 @@ unsupported! {
     hipGraphMemsetNodeGetParams
     hipGraphMemsetNodeSetParams
     hipGraphNodeFindInClone
-    hipGraphNodeGetDependencies
-    hipGraphNodeGetDependentNodes
     hipGraphNodeGetEnabled
     hipGraphNodeSetEnabled
     hipGraphNodeSetParams
@@ -279,8 +251,6 @@ unsupported! {
     hipStreamBeginCaptureToGraph
     hipStreamGetAttribute
     hipStreamGetCaptureInfo_v2
-    hipStreamGetFlags
-    hipStreamGetFlags_spt
     hipStreamGetId
     hipStreamGetPriority_spt
     hipStreamSetAttribute

@@ -9,7 +9,7 @@ mod present;
 mod settings;
 mod tool;
 
-pub use message::{Finding, Frame, Message, Messenger, Stack};
+pub use message::{Failure, Finding, Frame, Message, Messenger, Stack};
 pub use present::present;
-pub use settings::{Launches, Schedule, Settings, VARIABLE};
+pub use settings::{FORWARD_VARIABLE, Launches, Schedule, Settings, VARIABLE};
 pub use tool::Tool;

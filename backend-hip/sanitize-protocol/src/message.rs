@@ -20,6 +20,8 @@ pub enum Message {
     Finding(Box<Finding>),
     /// A call reports a fault that a kernel has caused before.
     Messenger(Messenger),
+    /// On a GPU, a call or a launch has failed.
+    Failure(Failure),
     /// A call that the library does not have.
     Unsupported {
         /// Its name.
@@ -92,4 +94,25 @@ pub struct Messenger {
     pub frames: Vec<Frame>,
     /// Launches that answered the same before it.
     pub launches_before: u64,
+}
+
+/// A call or a launch that failed on a GPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// The process.
+    pub process: u32,
+    /// The function: `hipLaunchKernel`.
+    pub function: String,
+    /// What it answered, or what waiting for the launch did: `hipErrorIllegalAddress`.
+    pub answer: String,
+    /// Where it was called.
+    pub frames: Vec<Frame>,
+    /// The kernel, if it is a launch and the code object could be read.
+    pub kernel: Option<String>,
+    /// The number of the launch, if it is one; the first is 1.
+    pub launch: Option<u64>,
+    /// Launches of which it is not known whether they ended well.
+    pub unknown_launches: u64,
+    /// The file with the launch, if capsules were asked for.
+    pub capsule: Option<PathBuf>,
 }

@@ -9,6 +9,9 @@ use crate::Tool;
 /// The environment variable that holds the settings.
 pub const VARIABLE: &str = "ASSAY_SANITIZE";
 
+/// The same for the library that is preloaded over a real one.
+pub const FORWARD_VARIABLE: &str = "ASSAY_FORWARD";
+
 /// What the command asks of the library.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -18,6 +21,8 @@ pub struct Settings {
     pub tools: Vec<Tool>,
     /// The folder for capsules of launches that fail. All launches are recorded, then.
     pub capsules: Option<PathBuf>,
+    /// On a GPU: each launch is waited for.
+    pub sync_per_op: bool,
     /// When queued work runs.
     pub schedule: Schedule,
     /// Seed of the places of allocations, and of the random schedule.

@@ -384,3 +384,52 @@ fn broken_launch_capsules_are_refused() {
     let (code, _, errors) = replay(&[path.to_str().unwrap(), "--backend", "cpu"]);
     assert!(code == Some(2) && errors.contains("software device"), "{errors}");
 }
+
+/// No GPU is here: the drop-in library in a process of its own, without the command's settings, stands for the real one.
+fn on_gpu(options: &[&str], program: &str) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let built = |name: &str| std::env::current_exe().unwrap().with_file_name(name);
+    std::os::unix::fs::symlink(built("libamdhip64.so"), folder.path().join("libamdhip64.so.6")).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.args(["sanitize", "--on", "gpu"]).args(options).arg("--").arg(programs().join(program));
+    command.env("LD_LIBRARY_PATH", folder.path()).env("GCORE_D2H_AUDIT", "1");
+    let output = command.env("ASSAY_HIP_FORWARD", built("libassay_hip_forward.so")).output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn on_a_gpu_the_launch_that_fails_is_named_and_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("gpu.capsule");
+    let path = path.to_str().unwrap();
+    let (code, errors) = on_gpu(&["--save", path], "rope_positions");
+    assert_eq!(code, Some(1), "{errors}");
+    for part in [
+        "launch 1, of _Z4ropePfPKiii, by hipLaunchKernel in forward (rope_positions.hip:35): hipErrorIllegalAddress [gpu]",
+        "the same launch on the software device:",
+        "at the end of 'positions' (128 bytes)",
+        "the launch needs 256, the buffer has 128",
+        "ERROR SUMMARY: 1 error (gpu 1)",
+    ] {
+        assert!(errors.contains(part), "no '{part}' in\n{errors}");
+    }
+    let (code, out, wrong) = replay(&[path, "--shrink"]);
+    assert_eq!(code, Some(1), "{out}{wrong}");
+    assert!(out.contains("in its program, on a GPU: hipErrorIllegalAddress"), "{out}");
+    assert!(out.contains("33 blocks, from 64"), "{out}");
+    let (code, errors) = on_gpu(&["--sync-per-op"], "rope_positions-clean");
+    assert_eq!(code, Some(0), "{errors}");
+    for part in [
+        "[D2H_AUDIT_START] op_id=",
+        "result=hipSuccess tensor=logits",
+        "ERROR SUMMARY: 0 errors in 2 launches",
+    ] {
+        assert!(errors.contains(part), "no '{part}' in\n{errors}");
+    }
+    let (code, errors) = on_gpu(&["--save", path], "stale_pointer");
+    assert_eq!(code, Some(1), "{errors}");
+    assert!(
+        errors.contains("is freed memory") && errors.contains("freed at stale_pointer.hip:12"),
+        "{errors}"
+    );
+}

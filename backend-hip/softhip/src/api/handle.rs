@@ -2,19 +2,46 @@
 //!
 //! A handle cannot be mistaken for a host pointer, and it says what kind of object it names.
 
+use std::cell::RefCell;
 use std::ffi::c_void;
 use std::ptr::without_provenance_mut;
+use std::sync::{Arc, Weak};
 
 use hip_api::Code;
 
-use crate::control::{FunctionId, ModuleId};
+use crate::control::{FunctionId, ModuleId, SoftDevice, current};
 use crate::host;
 use crate::sched::{EventId, StreamId};
 
 /// `hipStreamLegacy`, another name of the null stream.
 const LEGACY: usize = 1;
-/// `hipStreamPerThread`. Here it is the null stream, whose order is stricter.
+/// `hipStreamPerThread`: each thread has a default stream of its own, which is ordered with the null stream.
 const PER_THREAD: usize = 2;
+
+thread_local! {
+    /// The thread's own default stream, with the device that it is a stream of.
+    static OWN_STREAM: RefCell<Option<(Weak<SoftDevice>, StreamId)>> = const { RefCell::new(None) };
+}
+
+/// The thread's own default stream, made when it is first used.
+fn per_thread() -> StreamId {
+    let device = current();
+    let own = OWN_STREAM.try_with(|own| {
+        let mut own = own.borrow_mut();
+        match &*own {
+            Some((of, stream)) if of.ptr_eq(&Arc::downgrade(&device)) && device.has_stream(*stream) => {
+                *stream
+            }
+            _ => {
+                let stream = device.create_stream(true);
+                *own = Some((Arc::downgrade(&device), stream));
+                stream
+            }
+        }
+    });
+    // A static destructor of a C++ program may call after the thread's variables have gone.
+    own.unwrap_or(StreamId::NULL)
+}
 /// Above the tag's position, addresses of user programs have no bits.
 const TAG_SHIFT: u32 = 48;
 
@@ -42,8 +69,10 @@ pub(super) fn of_stream(stream: StreamId) -> *mut c_void {
 
 /// The stream of a handle; null is the null stream.
 pub(super) fn stream(handle: *mut c_void) -> Result<StreamId, Code> {
-    if matches!(handle.addr(), 0 | LEGACY | PER_THREAD) {
-        return Ok(StreamId::NULL);
+    match handle.addr() {
+        0 | LEGACY => return Ok(StreamId::NULL),
+        PER_THREAD => return Ok(per_thread()),
+        _ => {}
     }
     decode(Tag::Stream, handle).map(StreamId::from_number)
 }

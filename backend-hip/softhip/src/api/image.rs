@@ -74,6 +74,16 @@ pub(super) unsafe fn find<'a>(image: *const c_void) -> Result<Cow<'a, [u8]>, Ima
     Ok(packed.swap_remove(0).bytes)
 }
 
+/// A copy of the gfx942 code object in the image at `image`, if there is one.
+///
+/// # Safety
+///
+/// `image` is null, or points to a whole ELF file, to an offload bundle, or to a `HIPF` wrapper of one.
+pub unsafe fn code_object_at(image: *const c_void) -> Option<Vec<u8>> {
+    // SAFETY: as this function's; the result is copied at once.
+    unsafe { find(image) }.ok().map(Cow::into_owned)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

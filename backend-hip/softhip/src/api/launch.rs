@@ -26,7 +26,7 @@ unsafe fn entry(array: *mut *mut c_void, at: usize) -> *mut c_void {
 /// # Safety
 ///
 /// `params` has one entry per explicit argument of `kernel`, each null or valid for reads of the argument's size.
-unsafe fn argument_values(kernel: &Kernel, params: *mut *mut c_void) -> Vec<Option<Vec<u8>>> {
+pub unsafe fn argument_values(kernel: &Kernel, params: *mut *mut c_void) -> Vec<Option<Vec<u8>>> {
     let mut values = Vec::new();
     for (index, argument) in kernel.explicit_arguments().enumerate() {
         // SAFETY: one entry per argument.

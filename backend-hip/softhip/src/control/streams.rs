@@ -10,6 +10,11 @@ use crate::report::{HandleKind, HostCall, Problem, Report};
 use crate::sched::{Completion, EventId, StreamError, StreamId, Work};
 
 impl SoftDevice {
+    /// Is this a stream that has not been destroyed?
+    pub(crate) fn has_stream(&self, stream: StreamId) -> bool {
+        self.state().sched.ticket(stream).is_ok()
+    }
+
     pub(crate) fn create_stream(&self, blocking: bool) -> StreamId {
         self.state().sched.create_stream(blocking)
     }

@@ -8,7 +8,7 @@ mod suppressions;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use assay_cli::report::sanitize::{PREFIX, Sanitized, finding_text, messenger_text};
+use assay_cli::report::sanitize::{PREFIX, Sanitized, failure_text, finding_text, messenger_text};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use sanitize_protocol::{Finding, Launches, Message, Schedule, Settings, Tool};
 use serde_json::json;
@@ -28,12 +28,19 @@ Examples:
   assay sanitize --write-suppressions known.toml -- ./engine
   assay sanitize --suppressions known.toml -- ./engine
   assay sanitize --save fault.capsule -- ./engine         then: assay replay fault.capsule --shrink
+  assay sanitize --on gpu --save fault.capsule -- ./engine    the launch that a GPU refuses, explained by the software device
 
 Exit code: the program's where nothing is found, --error-exitcode where something is, 2 for bad input or where nothing was checked.")]
 pub struct Sanitize {
     /// What is checked, separated by commas; all of it unless given. Bounds and lifetimes of accesses always are.
     #[arg(long = "tool", value_name = "TOOLS", value_delimiter = ',', value_parser = tools())]
     tools: Vec<Tool>,
+    /// Where the program runs.
+    #[arg(long, value_enum, default_value_t = On::Soft)]
+    on: On,
+    /// With --on gpu: waits for each launch, so that the one that fails is named. --save does so, too.
+    #[arg(long)]
+    sync_per_op: bool,
     /// When queued work runs.
     #[arg(long, value_enum, default_value_t = When::Eager)]
     schedule: When,
@@ -71,6 +78,14 @@ pub struct Sanitize {
     /// The program and its arguments.
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum On {
+    /// On the software device, with every access checked.
+    Soft,
+    /// On a GPU and ROCm: every call's status, every launch's arguments, and the launch that fails as a capsule for the software device.
+    Gpu,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -125,18 +140,21 @@ impl Sanitize {
     pub fn run(self) -> Result<End, Trouble> {
         let suppressions =
             self.suppressions.as_deref().map_or(Ok(Suppressions::default()), Suppressions::read)?;
-        let folder = library::Folder::new()?;
+        let on_gpu = self.on == On::Gpu;
+        let folder = if on_gpu { library::Folder::for_messages()? } else { library::Folder::new()? };
+        let preloaded = if on_gpu { Some(library::forward()?) } else { None };
         let settings = Settings {
             messages: folder.messages(),
             tools: if self.tools.is_empty() { Tool::ALL.to_vec() } else { self.tools.clone() },
             capsules: self.save.is_some().then(|| folder.path().to_owned()),
+            sync_per_op: self.sync_per_op || self.save.is_some(),
             schedule: self.schedule.schedule(),
             seed: self.seed,
             kernel: self.kernel.clone(),
             launches: self.launch,
         };
         let mut run = Sanitized::default();
-        let code = program::run(&self.program, &folder, &settings, |message| {
+        let code = program::run(&self.program, &folder, preloaded.as_deref(), &settings, |message| {
             self.show(&message, &run, &suppressions);
             run.add(message, |finding| suppressions.cover(finding));
         })?;
@@ -147,12 +165,12 @@ impl Sanitize {
                 self.name()
             )));
         }
-        say(run.summary(self.schedule.name()).trim_end());
+        say(run.summary(self.schedule.name(), on_gpu).trim_end());
         if let Some(to) = &self.save {
-            save::save(to, &run.findings)?;
+            save::save(to, &run)?;
         }
         self.write_files(&run, code)?;
-        Ok(End::Code(if run.findings.is_empty() { code } else { self.error_exitcode }))
+        Ok(End::Code(if run.is_clean() { code } else { self.error_exitcode }))
     }
 
     fn name(&self) -> String {
@@ -164,6 +182,7 @@ impl Sanitize {
         let show = |finding: &Finding| run.findings.len() < self.max_errors && !suppressions.cover(finding);
         match message {
             Message::Finding(finding) if show(finding) => say(finding_text(finding).trim_end()),
+            Message::Failure(failure) => say(&format!("{PREFIX} {}\n{PREFIX}", failure_text(failure))),
             Message::Messenger(messenger) => {
                 say(&format!("{PREFIX} {}\n{PREFIX}", messenger_text(messenger)));
             }

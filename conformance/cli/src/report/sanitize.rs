@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use sanitize_protocol::{Finding, Frame, Message, Messenger, Stack};
+use sanitize_protocol::{Failure, Finding, Frame, Message, Messenger, Stack};
 use serde_json::{Value as Json, json};
 use softhip::report::Event;
 
@@ -19,6 +19,8 @@ pub struct Sanitized {
     pub findings: Vec<Finding>,
     /// Findings that a file of suppressions has.
     pub suppressed: Vec<Finding>,
+    /// Calls and launches that failed on a GPU.
+    pub failures: Vec<Failure>,
     /// Calls that report what a kernel did.
     pub messengers: Vec<Messenger>,
     /// Calls that the library does not have, with how often they were made.
@@ -40,6 +42,7 @@ impl Sanitized {
             }
             Message::Finding(finding) if suppresses(&finding) => self.suppressed.push(*finding),
             Message::Finding(finding) => self.findings.push(*finding),
+            Message::Failure(failure) => self.failures.push(failure),
             Message::Messenger(messenger) => self.messengers.push(messenger),
             Message::Unsupported { function } => *self.unsupported.entry(function).or_default() += 1,
             Message::Ended { process, launches, never_ran } => {
@@ -50,13 +53,18 @@ impl Sanitized {
         }
     }
 
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty() && self.failures.is_empty()
+    }
+
     /// Whether any process has called HIP.
     pub fn has_begun(&self) -> bool {
         !self.begun.is_empty()
     }
 
     /// The last lines: how much was found, what was left out, and what to do next.
-    pub fn summary(&self, schedule: &str) -> String {
+    pub fn summary(&self, schedule: &str, on_gpu: bool) -> String {
         let mut lines = Vec::new();
         for (function, times) in &self.unsupported {
             let times = if *times == 1 { String::new() } else { format!(" ({times} times)") };
@@ -68,14 +76,16 @@ impl Sanitized {
                 self.never_ran
             ));
         }
-        if self.begun != self.ended {
+        if self.begun != self.ended && !on_gpu {
             lines.push("the program did not end in order: leaks were not looked for".to_owned());
         }
         if !self.suppressed.is_empty() {
             lines.push(format!("{} suppressed", count(self.suppressed.len(), "error")));
         }
-        lines.push(format!("ERROR SUMMARY: {}{}", count(self.findings.len(), "error"), self.by_tool()));
-        lines.push(format!("next: {}", self.next(schedule)));
+        let errors = count(self.findings.len() + self.failures.len(), "error");
+        lines.push(format!("ERROR SUMMARY: {errors}{}", self.by_tool()));
+        let next = if on_gpu { self.next_on_gpu() } else { self.next(schedule) };
+        lines.push(format!("next: {next}"));
         lines.iter().fold(String::new(), |text, line| text + PREFIX + " " + line + "\n")
     }
 
@@ -83,6 +93,9 @@ impl Sanitized {
         let mut tools: BTreeMap<&str, usize> = BTreeMap::new();
         for finding in &self.findings {
             *tools.entry(tool(finding)).or_default() += 1;
+        }
+        if !self.failures.is_empty() {
+            tools.insert("gpu", self.failures.len());
         }
         let parts: Vec<String> = tools.iter().map(|(tool, count)| format!("{tool} {count}")).collect();
         if parts.is_empty() {
@@ -107,6 +120,20 @@ impl Sanitized {
         format!("other orders of the same work, --schedule {}", others.join(" and --schedule "))
     }
 
+    fn next_on_gpu(&self) -> String {
+        let next = match self.failures.first() {
+            None => "without --on gpu, every access is checked on the software device",
+            Some(failure) if failure.launch.is_none() && failure.unknown_launches > 0 => {
+                "--sync-per-op names the launch that failed, and --save FILE keeps it"
+            }
+            Some(failure) if failure.capsule.is_none() => {
+                "--save FILE keeps the launch for the software device"
+            }
+            Some(_) => "'assay replay' of the capsule, on any machine",
+        };
+        next.to_owned()
+    }
+
     /// All of it.
     pub fn json(&self) -> Json {
         json!({
@@ -116,6 +143,7 @@ impl Sanitized {
             "ended_in_order": self.begun == self.ended,
             "findings": self.findings,
             "suppressed": self.suppressed,
+            "failures": self.failures,
             "messengers": self.messengers,
             "unsupported": self.unsupported,
         })
@@ -142,6 +170,13 @@ impl Sanitized {
             }
             page.push_str("</section>\n");
         }
+        for failure in &self.failures {
+            let _ = writeln!(
+                page,
+                "<section class=\"failure\"><p>{}</p></section>",
+                escape(&failure_text(failure))
+            );
+        }
         for messenger in &self.messengers {
             let _ = writeln!(page, "<p>{}</p>", escape(&messenger_text(messenger)));
         }
@@ -165,6 +200,23 @@ fn count(n: usize, what: &str) -> String {
 /// The name of the tool that a finding is of.
 fn tool(finding: &Finding) -> &'static str {
     finding.tool.map_or("unsupported", |tool| tool.name())
+}
+
+/// A failure on a GPU as text.
+pub fn failure_text(failure: &Failure) -> String {
+    let Failure { function, answer, frames, kernel, launch, unknown_launches, .. } = failure;
+    let place = frames.first().map_or(String::new(), |frame| format!(" in {}", frame_text(frame)));
+    match launch {
+        Some(number) => {
+            let kernel = kernel.as_deref().unwrap_or("an unknown kernel");
+            format!("launch {number}, of {kernel}, by {function}{place}: {answer} [gpu]")
+        }
+        None if *unknown_launches > 0 => format!(
+            "{function}{place} answers {answer} [gpu]. It may be only the messenger: {} before it has not been waited for",
+            count(usize::try_from(*unknown_launches).unwrap_or(usize::MAX), "launch")
+        ),
+        None => format!("{function}{place} answers {answer} [gpu]"),
+    }
 }
 
 /// A finding as text.

@@ -6,7 +6,7 @@ use std::time::Instant;
 use forensics::provenance;
 use launch_capsule::file;
 use launch_capsule::replay::{Replayed, run, same_way};
-use launch_capsule::{LaunchCapsule, reduce};
+use launch_capsule::{Found, LaunchCapsule, reduce};
 use sanitize_protocol::present;
 
 use crate::commands::{Trouble, print};
@@ -17,7 +17,10 @@ pub fn verdict(path: &Path, capsule: &LaunchCapsule) -> Result<bool, Trouble> {
     let Replayed { mut reports, .. } = run(&capsule.record).map_err(|error| unusable(path, &error))?;
     let seconds = begun.elapsed().as_secs_f64();
     let word = if reports.is_empty() { "PASSED" } else { "FAILED" };
-    let same = reports.iter().any(|found| same_way(found, &capsule.report));
+    let same = match &capsule.found {
+        Found::Report(report) => reports.iter().any(|found| same_way(found, report)),
+        Found::Answer(_) => !reports.is_empty(),
+    };
     print(&format!("{word} {} on the software device, {seconds:.3} s\n", path.display()));
     let [x, y, z] = capsule.record.shape.grid;
     let [bx, by, bz] = capsule.record.shape.block;
@@ -30,11 +33,13 @@ pub fn verdict(path: &Path, capsule: &LaunchCapsule) -> Result<bool, Trouble> {
         present(report, needed);
         indent(&report.to_string());
     }
-    if same {
-        print("  as in its program\n");
-    } else {
-        print("  not as in its program, where it was\n");
-        indent(&capsule.report.to_string());
+    match &capsule.found {
+        Found::Answer(answer) => print(&format!("  in its program, on a GPU: {answer}\n")),
+        Found::Report(_) if same => print("  as in its program\n"),
+        Found::Report(report) => {
+            print("  not as in its program, where it was\n");
+            indent(&report.to_string());
+        }
     }
     Ok(reports.is_empty())
 }
@@ -46,8 +51,10 @@ pub fn shrink(path: &Path, capsule: &LaunchCapsule, out: &Path) -> Result<(), Tr
         print(&format!("{}: does not fail as it did, nothing to shrink\n", path.display()));
         return Ok(());
     };
-    let needed = launch_capsule::need::bytes(&small.record, &small.report);
-    present(&mut small.report, needed);
+    if let Found::Report(report) = &mut small.found {
+        let needed = launch_capsule::need::bytes(&small.record, report);
+        present(report, needed);
+    }
     file::write(out, provenance::build(), &small).map_err(Trouble::input)?;
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |m| m.len());
     let blocks =

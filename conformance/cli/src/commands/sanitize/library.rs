@@ -4,10 +4,27 @@ use std::path::{Path, PathBuf};
 
 use crate::commands::Trouble;
 
-/// The library's file.
-const FILE: &str = "libamdhip64.so";
-/// The environment variable that names it.
-const VARIABLE: &str = "ASSAY_LIBAMDHIP64";
+/// A library of ours.
+struct Library {
+    file: &'static str,
+    /// The environment variable that names it.
+    variable: &'static str,
+    /// The package that makes it.
+    package: &'static str,
+}
+
+/// The library on the software device.
+const DROP_IN: Library =
+    Library { file: "libamdhip64.so", variable: "ASSAY_LIBAMDHIP64", package: "assay-libamdhip64" };
+/// The library that is preloaded over a real one.
+const FORWARD: Library =
+    Library { file: "libassay_hip_forward.so", variable: "ASSAY_HIP_FORWARD", package: "assay-hip-forward" };
+
+/// The library that is preloaded over a real one.
+pub fn forward() -> Result<PathBuf, Trouble> {
+    find(&FORWARD)
+}
+
 /// The names that programs of different releases ask for. The library has the GEMM family of hipBLAS and rocBLAS, too.
 const NAMES: [&str; 13] = [
     "libamdhip64.so",
@@ -31,19 +48,28 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// A folder with the drop-in library.
     pub fn new() -> Result<Self, Trouble> {
-        let library = find()?;
+        Self::with(Some(&find(&DROP_IN)?))
+    }
+
+    /// A folder for messages alone: the program finds the library that it would find without us.
+    pub fn for_messages() -> Result<Self, Trouble> {
+        Self::with(None)
+    }
+
+    fn with(library: Option<&Path>) -> Result<Self, Trouble> {
         let path = std::env::temp_dir().join(format!("assay-sanitize-{}", std::process::id()));
         let folder = Self { path };
         folder
-            .fill(&library)
+            .fill(library)
             .map_err(|error| Trouble::Input(format!("{}: {error}", folder.path.display())))?;
         Ok(folder)
     }
 
-    fn fill(&self, library: &Path) -> std::io::Result<()> {
+    fn fill(&self, library: Option<&Path>) -> std::io::Result<()> {
         std::fs::create_dir_all(&self.path)?;
-        for name in NAMES {
+        for (library, name) in library.into_iter().flat_map(|library| NAMES.map(|name| (library, name))) {
             link(library, &self.path.join(name))?;
         }
         std::fs::write(self.messages(), "")
@@ -56,7 +82,7 @@ impl Folder {
 
     /// The library under its plain name.
     pub fn library(&self) -> PathBuf {
-        self.path.join(FILE)
+        self.path.join(DROP_IN.file)
     }
 
     /// The file that the library appends messages to.
@@ -83,15 +109,15 @@ fn link(library: &Path, at: &Path) -> std::io::Result<()> {
 }
 
 /// The library: what the variable says, or what was built beside this program.
-fn find() -> Result<PathBuf, Trouble> {
-    if let Some(given) = std::env::var_os(VARIABLE).filter(|given| !given.is_empty()) {
+fn find(Library { file, variable, package }: &Library) -> Result<PathBuf, Trouble> {
+    if let Some(given) = std::env::var_os(variable).filter(|given| !given.is_empty()) {
         let path = PathBuf::from(given);
-        let found = path.canonicalize().map_err(|error| format!("{VARIABLE}: {}: {error}", path.display()));
+        let found = path.canonicalize().map_err(|error| format!("{variable}: {}: {error}", path.display()));
         return found.map_err(Trouble::Input);
     }
     let program =
         std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
-    let beside = program.with_file_name(FILE);
+    let beside = program.with_file_name(file);
     if beside.exists() {
         return Ok(beside);
     }
@@ -100,7 +126,7 @@ fn find() -> Result<PathBuf, Trouble> {
         _ => "",
     };
     Err(Trouble::Input(format!(
-        "{} is not there; 'cargo build{profile} -p assay-libamdhip64' makes it, or {VARIABLE} says where it is",
+        "{} is not there; 'cargo build{profile} -p {package}' makes it, or {variable} says where it is",
         beside.display()
     )))
 }

@@ -3,10 +3,11 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use sanitize_protocol::{Message, Settings, VARIABLE};
+use sanitize_protocol::{FORWARD_VARIABLE, Message, Settings, VARIABLE};
 
 use super::library::Folder;
 use crate::commands::Trouble;
@@ -15,9 +16,12 @@ use crate::commands::Trouble;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Runs a program to its end and hands over every message; the exit code is what a shell would show.
+///
+/// With `preloaded`, a library that is preloaded over the real one; otherwise the program finds the drop-in library of `folder`.
 pub fn run(
     program: &[OsString],
     folder: &Folder,
+    preloaded: Option<&Path>,
     settings: &Settings,
     mut take: impl FnMut(Message),
 ) -> Result<u8, Trouble> {
@@ -26,8 +30,13 @@ pub fn run(
     };
     let settings = serde_json::to_string(settings).map_err(Trouble::input)?;
     let mut command = Command::new(name);
-    command.args(arguments).env(VARIABLE, settings);
-    command.env("LD_LIBRARY_PATH", search_path(folder)).env("TRITON_LIBHIP_PATH", folder.library());
+    command.args(arguments);
+    if let Some(library) = preloaded {
+        command.env(FORWARD_VARIABLE, settings).env("LD_PRELOAD", library);
+    } else {
+        command.env(VARIABLE, settings);
+        command.env("LD_LIBRARY_PATH", search_path(folder)).env("TRITON_LIBHIP_PATH", folder.library());
+    }
     let mut child =
         command.spawn().map_err(|error| Trouble::Input(format!("{}: {error}", name.to_string_lossy())))?;
     let messages = File::open(folder.messages()).map_err(Trouble::input)?;

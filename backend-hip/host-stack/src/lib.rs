@@ -1,11 +1,14 @@
 //! Call stacks of the host: taken at every call that a report may name, turned into frames only when one does.
 
+#![allow(unsafe_code, reason = "the loader is asked which module an address is part of")]
+
 use std::collections::HashMap;
 use std::ffi::{CStr, c_void};
 use std::ptr::with_exposed_provenance_mut;
 use std::sync::{Mutex, PoisonError};
 
 use sanitize_protocol::Frame;
+use softhip::memory::Site;
 
 /// Frames that are taken of a stack, the library's own included.
 const DEPTH: usize = 48;
@@ -21,12 +24,12 @@ struct Stacks {
 static STACKS: Mutex<Option<Stacks>> = Mutex::new(None);
 
 /// The number of the present call stack.
-pub(crate) fn take() -> u32 {
+pub fn take() -> u32 {
     number(addresses())
 }
 
 /// The number of the call stack of an instruction that a signal has interrupted; its handler calls this.
-pub(crate) fn take_at(instruction: usize) -> u32 {
+pub fn take_at(instruction: usize) -> u32 {
     let mut addresses = addresses();
     if let Some(at) = addresses.iter().position(|&address| address == instruction) {
         addresses.drain(..at);
@@ -59,7 +62,7 @@ fn number(addresses: Vec<usize>) -> u32 {
 }
 
 /// The frames of a stack, from the program's call of this library to `main`.
-pub(crate) fn frames(number: u32) -> Vec<Frame> {
+pub fn frames(number: u32) -> Vec<Frame> {
     let addresses = {
         let stacks = STACKS.lock().unwrap_or_else(PoisonError::into_inner);
         let found = stacks.as_ref().and_then(|stacks| stacks.all.get(number as usize));
@@ -78,6 +81,15 @@ pub(crate) fn frames(number: u32) -> Vec<Frame> {
         }
     }
     frames
+}
+
+/// The innermost place with a line of source, or the innermost one.
+pub fn site(frames: &[Frame]) -> Site {
+    let with_line = frames.iter().find_map(|frame| Some(Site::new(frame.file.clone()?, frame.line?)));
+    let plain = |frame: &Frame| {
+        Site::new(format!("{}+{:#x}", frame.module.as_deref().unwrap_or("?"), frame.offset), 0)
+    };
+    with_line.or_else(|| frames.first().map(plain)).unwrap_or_else(|| Site::new("an unknown place", 0))
 }
 
 /// Adds the frames of a return address, inlined functions first. True at the end of the program's own frames.
