@@ -135,8 +135,8 @@ forwarded! {
     ) => |code| unsafe { module_loaded(code, module, image) };
     // SAFETY: as above.
     hipModuleLoad(module: *mut *mut c_void, path: *const c_char) => |code| unsafe { file_loaded(code, module, path) };
-    // SAFETY: as above.
     hipModuleGetFunction(function: *mut *mut c_void, module: *mut c_void, name: *const c_char)
+        // SAFETY: as above.
         => |code| unsafe { function_found(code, function, module, name) };
 }
 

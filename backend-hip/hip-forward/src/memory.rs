@@ -80,20 +80,20 @@ pub(crate) fn suggest_label(address: u64, label: &str) {
 forwarded! {
     // SAFETY: a call that succeeds has written its output; likewise below.
     hipMalloc(out: *mut *mut c_void, size: usize) => |code| unsafe { allocated(code, out, size, AllocationKind::Device) };
-    // SAFETY: as above.
     hipMallocAsync(out: *mut *mut c_void, size: usize, stream: *mut c_void)
+        // SAFETY: as above.
         => |code| unsafe { allocated(code, out, size, AllocationKind::Device) };
-    // SAFETY: as above.
     hipMallocManaged(out: *mut *mut c_void, size: usize, flags: c_uint)
+        // SAFETY: as above.
         => |code| unsafe { allocated(code, out, size, AllocationKind::Pinned) };
-    // SAFETY: as above.
     hipExtMallocWithFlags(out: *mut *mut c_void, size: usize, flags: c_uint)
+        // SAFETY: as above.
         => |code| unsafe { allocated(code, out, size, AllocationKind::Device) };
-    // SAFETY: as above.
     hipHostMalloc(out: *mut *mut c_void, size: usize, flags: c_uint)
+        // SAFETY: as above.
         => |code| unsafe { allocated(code, out, size, AllocationKind::Pinned) };
-    // SAFETY: as above.
     hipHostAlloc(out: *mut *mut c_void, size: usize, flags: c_uint)
+        // SAFETY: as above.
         => |code| unsafe { allocated(code, out, size, AllocationKind::Pinned) };
     hipFree(memory: *mut c_void) => |code| freed(code, memory);
     hipFreeAsync(memory: *mut c_void, stream: *mut c_void) => |code| freed(code, memory);

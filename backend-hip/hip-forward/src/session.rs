@@ -186,6 +186,7 @@ extern "C" fn end() {
             process: std::process::id(),
             launches: crate::launch::count(),
             never_ran: 0,
+            instructions: 0,
         });
     }
 }

@@ -241,5 +241,6 @@ pub(crate) fn end() {
         process: std::process::id(),
         launches: device.launched(),
         never_ran: device.queued(),
+        instructions: device.counters().instructions,
     });
 }

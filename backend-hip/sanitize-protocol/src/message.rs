@@ -35,6 +35,8 @@ pub enum Message {
         launches: u64,
         /// Launches, copies and fills that were queued and that nothing waited for.
         never_ran: u64,
+        /// Instructions that waves executed; 0 on a GPU.
+        instructions: u64,
     },
 }
 

@@ -27,6 +27,8 @@ pub struct Sanitized {
     pub unsupported: BTreeMap<String, u64>,
     /// Kernels that were launched.
     pub launches: u64,
+    /// Instructions that waves executed.
+    pub instructions: u64,
     /// Operations that were queued and that nothing waited for.
     pub never_ran: u64,
     begun: BTreeSet<u32>,
@@ -45,7 +47,8 @@ impl Sanitized {
             Message::Failure(failure) => self.failures.push(failure),
             Message::Messenger(messenger) => self.messengers.push(messenger),
             Message::Unsupported { function } => *self.unsupported.entry(function).or_default() += 1,
-            Message::Ended { process, launches, never_ran } => {
+            Message::Ended { process, launches, never_ran, instructions } => {
+                self.instructions += instructions;
                 self.ended.insert(process);
                 self.launches += launches;
                 self.never_ran += never_ran;
@@ -139,6 +142,7 @@ impl Sanitized {
         json!({
             "device": "softhip gfx942 (checked emulation)",
             "launches": self.launches,
+            "instructions": self.instructions,
             "never_ran": self.never_ran,
             "ended_in_order": self.begun == self.ended,
             "findings": self.findings,
