@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::{null_mut, with_exposed_provenance};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use code_object::{ArgumentKind, Kernel};
 use hip_api::{Code, MemcpyKind};
@@ -19,13 +18,6 @@ use crate::{memory, session};
 const IMAGE: u64 = 0x5000_0000_0000;
 /// Largest allocation whose content is searched for further pointers.
 const SEARCHED: u64 = 64 << 10;
-
-/// Launches so far.
-static LAUNCHES: AtomicU64 = AtomicU64::new(0);
-
-pub(crate) fn count() -> u64 {
-    LAUNCHES.load(Ordering::Relaxed)
-}
 
 /// `dim3`.
 #[derive(Clone, Copy)]
@@ -58,7 +50,7 @@ impl Launch {
         arguments: *mut *mut c_void,
         stream: *mut c_void,
     ) -> Self {
-        let number = LAUNCHES.fetch_add(1, Ordering::Relaxed) + 1;
+        let number = session::next_launch();
         let known = kernels::find(function);
         let mut launch = Self { number, kernel: known.clone(), record: None, stream, name };
         let Some((known, kernel)) =
