@@ -118,13 +118,14 @@ const PLANTED: [Planted; 15] = [
 ];
 
 /// Programs without a twin, and without a bug.
-const CLEAN: [&str; 8] = [
+const CLEAN: [&str; 9] = [
     "cooperative",
     "volume",
     "saxpy",
     "saxpy-rocm5",
     "saxpy-rocm7",
     "graph",
+    "graph_nodes",
     "variables",
     "static_destructor",
 ];
