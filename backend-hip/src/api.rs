@@ -44,7 +44,6 @@ impl Api {
     }
 
     /// ROCm.
-    #[cfg(feature = "hip")]
     pub fn rocm() -> Result<Self, crate::shared_library::MissingLibrary> {
         Ok(Api { table: crate::rocm::table()?, software: None, parked: Mutex::default() })
     }

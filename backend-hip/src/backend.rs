@@ -34,7 +34,6 @@ pub struct Options {
 }
 
 /// Why the backend cannot be opened on a GPU.
-#[cfg(feature = "hip")]
 #[derive(Debug, thiserror::Error)]
 pub enum OpenGpuError {
     /// No GPU can be used.
@@ -97,7 +96,6 @@ impl HipBackend {
 
     /// The backend on a GPU: the first one, or one whose name or architecture contains `wanted`. For a GPU other than a gfx942
     /// the kernels are compiled when they are first used.
-    #[cfg(feature = "hip")]
     pub fn gpu(wanted: Option<&str>, options: Options) -> Result<Self, OpenGpuError> {
         let api = Api::rocm().map_err(crate::gpu::NoGpu::from)?;
         let gpu = crate::gpu::pick(&api, wanted)?;

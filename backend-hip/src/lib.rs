@@ -7,15 +7,13 @@
 //! | `memory`, `stream` | handles for device and pinned memory, streams and events |
 //! | `module`, [`launch`] | code objects; a launch whose arguments are checked against its object |
 //! | `upload`, [`readback`] | copies to the device; copies to the host |
-//! | `shared_library`, `rocm`, `hiprtc` | with feature `hip`, loaded when needed: the real runtime, and its compiler for GPUs without a built code object |
+//! | `shared_library`, `rocm`, `hiprtc` | loaded when needed: the real runtime, and its compiler for GPUs without a built code object |
 //! | [`objects`] | the code objects and sources embedded in the program |
 //! | `ops` | one file per op: kernel, shape, arguments |
 
 pub mod api;
 pub mod backend;
-#[cfg(feature = "hip")]
 pub mod gpu;
-#[cfg(feature = "hip")]
 pub mod hiprtc;
 pub mod launch;
 mod memory;
@@ -23,9 +21,7 @@ mod module;
 pub mod objects;
 mod ops;
 pub mod readback;
-#[cfg(feature = "hip")]
 mod rocm;
-#[cfg(feature = "hip")]
 mod shared_library;
 mod stream;
 mod upload;

@@ -77,6 +77,12 @@ impl Filter {
     }
 }
 
+/// The largest number among the fields of the case called `full`: a measure of how long it takes.
+pub fn extent(full: &str) -> u64 {
+    let number = |field: &str| field.split_once('=').and_then(|(_, value)| value.parse().ok());
+    Parts::of(full).fields().filter_map(number).max().unwrap_or(0)
+}
+
 /// How many of the cases run. Each slice is a covering array: chosen by what is in the cases, not by where they stand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Slice {
@@ -199,6 +205,13 @@ impl std::str::FromStr for Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_extent_is_the_largest_size_and_no_seed() {
+        assert_eq!(extent("matmul/soft/q8_0/bounded,m=1,n=3,k=16384,seed=99999999"), 16384);
+        assert!(names("soft", &Filter::new("rows=65540")).iter().all(|name| extent(name) >= 65540));
+        assert!(!names("soft", &Filter::new("rows=65540")).is_empty());
+    }
 
     #[test]
     fn shards_cover_everything_once() {

@@ -10,8 +10,6 @@
 mod gguf_builder;
 mod second_reader;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 
 use engine::chat::ChatTemplate;
@@ -21,49 +19,10 @@ use engine::guard_rail;
 use engine::tokenizer::{EncodeOptions, Tokenizer};
 use gguf_builder::bases::{llama_base, qwen_base, small};
 use gguf_builder::{T, V, string};
-
-/// Counts the bytes that each thread holds, and the most it held.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<isize> = const { Cell::new(0) };
-    static PEAK: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(change: isize) {
-    HELD.with(|held| {
-        held.set(held.get() + change);
-        PEAK.with(|peak| peak.set(peak.get().max(held.get())));
-    });
-}
-
-#[expect(unsafe_code, reason = "a global allocator is an unsafe trait")]
-// SAFETY: every call is handed to the system's allocator with the caller's own arguments; the counters are
-// thread-local cells without destructors and allocate nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size().cast_signed());
-        // SAFETY: the caller promises a layout of non-zero size.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        count(-layout.size().cast_signed());
-        // SAFETY: the caller promises that `ptr` came from this allocator, which is the system's, with `layout`.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
+use test_needs::memory::{Counting, measured};
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
-
-/// Result of `work` and the most bytes it held at a time.
-fn measured<R>(work: impl FnOnce() -> R) -> (R, isize) {
-    let before = HELD.get();
-    PEAK.set(before);
-    let result = work();
-    (result, PEAK.get() - before)
-}
 
 /// Bytes that reading a file of some kilobytes may hold. The compiled pattern of a pre-tokenizer is most of it.
 const MEMORY: isize = 4 << 20;

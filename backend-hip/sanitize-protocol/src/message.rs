@@ -40,6 +40,16 @@ pub enum Message {
     },
 }
 
+impl Message {
+    /// The message on a line, which may end with its newline.
+    ///
+    /// It is read here, not where it is used: deriving readers for tagged and flattened types make much code, which this crate
+    /// compiles once and without optimisation.
+    pub fn read(line: &[u8]) -> serde_json::Result<Self> {
+        serde_json::from_slice(line)
+    }
+}
+
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {

@@ -7,8 +7,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::fmt::Write as _;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
@@ -20,6 +18,7 @@ use softhip::lint;
 use softhip::memory::AllocationKind;
 use softhip::object::{self, ArgumentKind, CodeObject, Kernel};
 use softhip::sched::{Given, Limits, Shape};
+use test_needs::memory::{Counting, measured};
 
 /// Bytes that reading and printing one file may hold: an image of 256 MiB, twice, and what is read from it.
 const READING: isize = 768 << 20;
@@ -27,44 +26,6 @@ const READING: isize = 768 << 20;
 const RUNNING: isize = 2 << 30;
 /// Time for one file.
 const PATIENCE: Duration = Duration::from_secs(20);
-
-/// Counts the bytes that each thread holds, and the most it held.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<isize> = const { Cell::new(0) };
-    static PEAK: Cell<isize> = const { Cell::new(0) };
-}
-
-fn count(change: isize) {
-    HELD.with(|held| {
-        held.set(held.get() + change);
-        PEAK.with(|peak| peak.set(peak.get().max(held.get())));
-    });
-}
-
-#[expect(unsafe_code, reason = "a global allocator is an unsafe trait")]
-// SAFETY: every call is handed to the system's allocator with the caller's own arguments; the counters are
-// thread-local cells without destructors and allocate nothing.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size().cast_signed());
-        // SAFETY: the caller promises a layout of non-zero size.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size().cast_signed());
-        // SAFETY: the caller promises a layout of non-zero size.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        count(-layout.size().cast_signed());
-        // SAFETY: the caller promises that `ptr` came from this allocator, which is the system's, with `layout`.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-}
 
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
@@ -277,10 +238,9 @@ fn sweep(
         let mut rng = Rng(seed);
         let mut bytes = files[rng.below(files.len())].clone();
         damage(&mut bytes, &mut rng);
-        let (before, begin) = (HELD.get(), Instant::now());
-        PEAK.set(before);
-        let depth = panic::catch_unwind(AssertUnwindSafe(|| work(&bytes, &mut rng)));
-        let (peak, took) = (PEAK.get() - before, begin.elapsed());
+        let begin = Instant::now();
+        let (depth, peak) = measured(|| panic::catch_unwind(AssertUnwindSafe(|| work(&bytes, &mut rng))));
+        let took = begin.elapsed();
         let Ok(depth) = depth else { panic!("ASSAY_FUZZ_SEED={seed}, one iteration: it panics") };
         assert!(peak < memory, "ASSAY_FUZZ_SEED={seed}, one iteration: it holds {peak} bytes");
         assert!(took < PATIENCE, "ASSAY_FUZZ_SEED={seed}, one iteration: it takes {took:?}");

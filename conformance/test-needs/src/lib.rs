@@ -1,8 +1,9 @@
-//! What tests need and a machine may lack: a model, a compiler, a GPU.
+//! What tests need: things that a machine may lack (a model, a compiler, a GPU), and a measure of [memory].
 //!
 //! A trial whose need is not met is *ignored*, with the reason in front of its name; it never counts as passed. Where a variable such as
 //! `ASSAY_REQUIRE_MODEL=1` insists, it fails with the reason.
-#![forbid(unsafe_code)]
+
+pub mod memory;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};

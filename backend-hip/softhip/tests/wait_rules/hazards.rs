@@ -1,7 +1,8 @@
 //! Wait states between two instructions.
 //!
 //! CDNA3 ISA, "Manually Inserted Wait States", table "Required Software-inserted Wait States", and "Dependency Resolution: Required
-//! Independent Instructions" for matrix products. LLVM 19 keeps to the same numbers (`GCNHazardRecognizer.cpp`).
+//! Independent Instructions" for matrix products. Rows name the manual's sections where they can be
+//! looked up; the numbers were compared with those of LLVM's `GCNHazardRecognizer`, not with a printed copy of the manual.
 
 use std::collections::BTreeSet;
 

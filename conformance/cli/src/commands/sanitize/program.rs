@@ -87,7 +87,7 @@ impl Messages {
         let Some(end) = self.rest.iter().rposition(|&byte| byte == b'\n') else { return Ok(Vec::new()) };
         let lines: Vec<u8> = self.rest.drain(..=end).collect();
         let read = |line: &[u8]| {
-            serde_json::from_slice(line).map_err(|error| {
+            Message::read(line).map_err(|error| {
                 Trouble::Input(format!("libamdhip64.so is of another version than this program: {error}"))
             })
         };
