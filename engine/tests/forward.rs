@@ -12,11 +12,13 @@ use engine::model::{Batch, Model, Row, Step};
 use engine::sampler::{Sampler, SamplerConfig};
 use engine::taps::NoTaps;
 use kernels::{Backend, DType};
+use softhip::sched::Policy;
 use std::ops::ControlFlow;
 
 /// HIP kernels on the software device.
-fn software_device() -> HipBackend {
-    HipBackend::software(softhip::control::Options::default(), backend_hip::Options::default()).unwrap()
+fn software_device(policy: Policy) -> HipBackend {
+    let device = softhip::control::Options { policy, ..Default::default() };
+    HipBackend::software(device, backend_hip::Options::default()).unwrap()
 }
 
 /// Declares a module of tests for each backend.
@@ -64,7 +66,15 @@ macro_rules! on_backends {
 on_backends! {
     reference: Reference::default(), 1e-6;
     fast: Fast::exact(0), 4e-6;
-    soft: software_device(), 4e-6;
+    soft: software_device(Policy::Eager), 4e-6;
+}
+
+/// Under these schedules work starts as late as it may, or in a drawn order: an upload that the ops do not wait for comes too late.
+#[test]
+fn uploads_are_waited_for_under_every_schedule() {
+    for policy in [Policy::Deferred, Policy::Random(1)] {
+        logits_match_numpy(&software_device(policy), 4e-6);
+    }
 }
 
 fn logits_match_numpy<B: Backend + Clone>(backend: &B, tolerance: f64) {

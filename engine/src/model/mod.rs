@@ -12,6 +12,7 @@
 
 mod buffer_pool;
 mod error;
+mod indices;
 mod layer;
 mod logits;
 mod pass;
@@ -30,6 +31,7 @@ pub use error::ModelError;
 pub use logits::Logits;
 
 use buffer_pool::BufferPool;
+use indices::Indices;
 use pass::Pass;
 use scratch::Scratch;
 use weights::Weights;
@@ -38,7 +40,10 @@ use weights::Weights;
 #[derive(Debug)]
 pub struct Model<B: Backend> {
     backend: B,
+    /// Ops and copies to the host.
     stream: B::Stream,
+    /// Copies to the device. `stream` waits for them by an event.
+    uploads: B::Stream,
     config: ModelConfig,
     weights: Weights<B::Buffer>,
     /// Activations, for as many rows as the largest batch so far.
@@ -93,9 +98,10 @@ impl<B: Backend> Model<B> {
     ) -> Result<Self, ModelError> {
         let device = |source| ModelError::Load { what: "weights".into(), source };
         let stream = backend.stream().map_err(device)?;
-        let weights = Weights::load(&backend, &stream, gguf, &config, watch)?;
-        backend.synchronize(&stream).map_err(device)?;
-        Ok(Model { backend, stream, config, weights, scratch: None, host: BufferPool::default() })
+        let uploads = backend.stream().map_err(device)?;
+        let weights = Weights::load(&backend, &uploads, gguf, &config, watch)?;
+        backend.synchronize(&uploads).map_err(device)?;
+        Ok(Model { backend, stream, uploads, config, weights, scratch: None, host: BufferPool::default() })
     }
 
     /// The numbers that describe the model.
@@ -137,8 +143,9 @@ impl<B: Backend> Model<B> {
         let outputs = batch.output_rows();
         let scratch =
             Self::scratch(&mut self.scratch, &self.backend, &self.config, batch.rows().len(), outputs.len())?;
+        let indices = Indices::upload(&self.backend, &self.uploads, &self.stream, batch)?;
         let mut pass =
-            Pass::new(&self.backend, &self.stream, &self.config, cache.slots(), batch, step, taps)?;
+            Pass::new(&self.backend, &self.stream, &self.config, cache.slots(), indices, step, taps);
         layer::embed(&mut pass, &self.weights, scratch)?;
         for (l, weights) in self.weights.layers.iter().enumerate() {
             layer::layer(&mut pass, l, weights, self.weights.rope_factors.as_ref(), scratch, cache)?;

@@ -1,12 +1,13 @@
 //! A running forward pass: turns each call of `layer` into an op on the backend.
 
 use kernels::ops::{Add, Attention, Copy, Embed, KvWrite, Matmul, RmsNorm, Rope, SiluMul};
-use kernels::{Backend, DeviceError, IndexBuffer, Op, Site, Source, Valid, View};
+use kernels::{Backend, DeviceError, Op, Site, Source, Valid, View};
 
 use super::buffer_pool::{BufferPool, PooledBuffer};
+use super::indices::Indices;
 use super::scratch::Activation;
 use super::weights::{Linear, Weight};
-use super::{Batch, ModelError, Step};
+use super::{ModelError, Step};
 use crate::config::ModelConfig;
 use crate::kv_cache::KvCache;
 use crate::taps::{Point, Tap, TapSink};
@@ -18,9 +19,7 @@ pub(super) struct Pass<'a, B: Backend> {
     config: &'a ModelConfig,
     /// Positions of the cache.
     slots: usize,
-    ids: IndexBuffer<B::Buffer>,
-    seqs: IndexBuffer<B::Buffer>,
-    positions: IndexBuffer<B::Buffer>,
+    indices: Indices<B::Buffer>,
     /// Rows of the batch; after [`Pass::gather_rows`], the gathered rows.
     rows: usize,
     /// Which rows these are, for taps.
@@ -49,30 +48,16 @@ impl<'a, B: Backend> Pass<'a, B> {
         stream: &'a B::Stream,
         config: &'a ModelConfig,
         slots: usize,
-        batch: &Batch,
+        indices: Indices<B::Buffer>,
         step: Step,
         taps: &'a mut dyn TapSink,
-    ) -> Result<Self, ModelError> {
-        let labels =
-            RowLabels { seqs: batch.column(|row| row.seq), positions: batch.column(|row| row.position) };
-        let upload = |values: &[u32], label: &str| {
-            let load = |source| ModelError::Load { what: label.into(), source };
-            backend.indices(stream, values, label).map_err(load)
+    ) -> Self {
+        let labels = RowLabels {
+            seqs: indices.seqs.values().to_vec(),
+            positions: indices.positions.values().to_vec(),
         };
-        Ok(Pass {
-            ids: upload(&batch.column(|row| row.token), "token ids")?,
-            seqs: upload(&labels.seqs, "sequences")?,
-            positions: upload(&labels.positions, "positions")?,
-            rows: batch.rows().len(),
-            labels,
-            backend,
-            stream,
-            config,
-            slots,
-            step,
-            layer: None,
-            taps,
-        })
+        let rows = indices.rows();
+        Pass { indices, rows, labels, backend, stream, config, slots, step, layer: None, taps }
     }
 
     /// The ops that follow belong to layer `l`.
@@ -91,7 +76,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         table: &Weight<B::Buffer>,
         out: &mut Activation<B::Buffer>,
     ) -> Result<(), ModelError> {
-        let op = Embed { table: table.view(), ids: self.ids.all(), out: out.view_mut(self.rows) };
+        let op = Embed { table: table.view(), ids: self.indices.ids.all(), out: out.view_mut(self.rows) };
         self.launch(point, Op::Embed(op))?;
         self.tap(point, out)
     }
@@ -196,7 +181,7 @@ impl<'a, B: Backend> Pass<'a, B> {
         let rope = &self.config.rope;
         let op = Rope {
             x: Source::InPlace,
-            positions: self.positions.all(),
+            positions: self.indices.positions.all(),
             factors: factors.map(Weight::view),
             out: x.heads_mut(self.rows, self.config.head_dim),
             pairing: rope.pairing,
@@ -222,8 +207,8 @@ impl<'a, B: Backend> Pass<'a, B> {
         let op = KvWrite {
             k: k.heads(self.rows, head_dim),
             v: v.heads(self.rows, head_dim),
-            seqs: self.seqs.all(),
-            positions: self.positions.all(),
+            seqs: self.indices.seqs.all(),
+            positions: self.indices.positions.all(),
             k_cache,
             v_cache,
         };
@@ -250,8 +235,8 @@ impl<'a, B: Backend> Pass<'a, B> {
             q: q.heads(self.rows, head_dim),
             k_cache,
             v_cache,
-            seqs: self.seqs.all(),
-            positions: self.positions.all(),
+            seqs: self.indices.seqs.all(),
+            positions: self.indices.positions.all(),
             out: out.heads_mut(self.rows, head_dim),
             scale: attention_scale(head_dim),
             window: self.config.window(),
