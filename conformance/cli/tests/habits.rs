@@ -93,6 +93,14 @@ fn interrupt(child: &Child) {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_sweep_reports_what_it_has() {
+    // On a busy machine two seconds may not do for the first case.
+    let mut waits = [2, 4, 8, 16, 32].into_iter().map(Duration::from_secs);
+    assert!(waits.any(|after| cases_passed_before_interruption(after) > 0), "nothing runs within 32 s");
+}
+
+/// Interrupts a sweep after a while, and counts the cases that had passed.
+#[cfg(unix)]
+fn cases_passed_before_interruption(after: Duration) -> u64 {
     let folder = tempfile::tempdir().unwrap();
     let child =
         assay(&["check", "matmul/ bounded", "--backend", "cpu,ref", "--json", "r.json", "--jobs", "2"])
@@ -101,7 +109,7 @@ fn an_interrupted_sweep_reports_what_it_has() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(after);
     interrupt(&child);
     let (code, text, errors) = split(&child.wait_with_output().unwrap());
     assert_eq!(code, Some(130), "{text}{errors}");
@@ -109,8 +117,8 @@ fn an_interrupted_sweep_reports_what_it_has() {
     let json: Value = serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
     assert_eq!(json["interrupted"], true);
     assert_eq!(json["totals"]["failed"], 0, "workers finish their cases: {text}");
-    assert!(json["totals"]["passed"].as_u64().unwrap() > 0);
     assert!(folder.path().join("assay-report.html").exists());
+    json["totals"]["passed"].as_u64().unwrap()
 }
 
 #[cfg(unix)]
