@@ -1,6 +1,6 @@
 //! `assay sanitize --on gpu`: a library that is preloaded over a real `libamdhip64`.
 //!
-//! Calls go on to the real library ([`real`]). On the way,
+//! Calls go on to the real library (`real`). On the way,
 //!
 //! | module | what is checked |
 //! |---|---|
