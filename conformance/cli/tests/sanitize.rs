@@ -190,7 +190,7 @@ fn tools_that_are_not_asked_for_are_silent() {
     // Kernels and launches that are not selected are checked for bounds only.
     assert_eq!(sanitize(&["--kernel", "other"], "group_race").0, Some(0));
     assert_eq!(sanitize(&["--kernel", "count"], "group_race").0, Some(1));
-    assert_eq!(sanitize(&["--launch", "2-9"], "group_race").0, Some(0));
+    assert_eq!(sanitize(&["--launch", "2-9"], "group_race").0, Some(2), "there is one launch");
     assert_eq!(sanitize(&["--launch", "1"], "group_race").0, Some(1));
     assert_eq!(sanitize(&["--kernel", "other"], "rope_positions").0, Some(1));
 }
@@ -257,6 +257,9 @@ fn the_schedule_decides_when_work_runs() {
 
 #[test]
 fn a_run_that_checked_nothing_is_an_error() {
+    let (code, _, errors) = sanitize(&["--launch", "900"], "saxpy");
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("--launch begins with 900"), "{errors}");
     let (code, _, errors) = sanitize_path(&[], "true");
     assert_eq!(code, Some(2), "{errors}");
     assert!(errors.contains("nothing was checked"), "{errors}");

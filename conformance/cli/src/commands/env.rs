@@ -5,7 +5,7 @@ use assay_cli::spelling;
 use super::Trouble;
 
 /// Every variable with one of [`PREFIXES`] that Assay reads, in its build, in its commands or in its tests.
-const KNOWN: [&str; 25] = [
+const KNOWN: [&str; 28] = [
     "GCORE_D2H_AUDIT",
     "GCORE_D2H_AUDIT_LOG",
     "GRETA_D2H_DEBUG",
@@ -15,6 +15,8 @@ const KNOWN: [&str; 25] = [
     "ASSAY_HIP_OBJECTS",
     "ASSAY_REQUIRE_HIP",
     "ASSAY_LIBAMDHIP64",
+    "ASSAY_HIP_FORWARD",
+    "ASSAY_FORWARD",
     "ASSAY_MODEL",
     "ASSAY_REQUIRE_MODEL",
     "ASSAY_VOCAB",
@@ -29,6 +31,7 @@ const KNOWN: [&str; 25] = [
     "ASSAY_DECODE_SHOW",
     "ASSAY_DECODE_WORDS",
     "ASSAY_MATRIX_TILES",
+    "ASSAY_WAIT_MUTANTS",
     "ASSAY_SANITIZE",
     "ASSAY_VECTORS",
 ];

@@ -170,6 +170,17 @@ impl Sanitize {
             save::save(to, &run)?;
         }
         self.write_files(&run, code)?;
+        if let Some(wanted) = self.launch
+            && wanted.first > run.launches
+            && run.is_clean()
+        {
+            return Err(Trouble::Input(format!(
+                "nothing was checked in full: --launch begins with {}, and {} made {} launches (exit code {code})",
+                wanted.first,
+                self.name(),
+                run.launches
+            )));
+        }
         Ok(End::Code(if run.is_clean() { code } else { self.error_exitcode }))
     }
 
