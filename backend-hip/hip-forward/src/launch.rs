@@ -52,6 +52,8 @@ impl Launch {
     ) -> Self {
         let number = session::next_launch();
         let known = kernels::find(function);
+        let records =
+            session::records(known.as_ref().map_or("an unknown kernel", |known| &known.name), number);
         let mut launch = Self { number, kernel: known.clone(), record: None, stream, name };
         let Some((known, kernel)) =
             known.as_ref().and_then(|known| Some((known, known.object.kernel(&known.name)?)))
@@ -71,7 +73,7 @@ impl Launch {
         });
         match checked {
             Ok(segment) => {
-                if session::records(&known.name, number) {
+                if records {
                     let memory = reachable(&segment);
                     let image = known.file.clone();
                     let kernel = known.name.clone();

@@ -1,6 +1,6 @@
 //! The settings of `assay sanitize --on gpu`, and what it is told.
 
-use std::fs::{File, OpenOptions};
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -8,13 +8,15 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use hip_api::Code;
 use launch_capsule::{Found, LaunchCapsule};
-use sanitize_protocol::{FORWARD_VARIABLE, Failure, Finding, Message, Settings, Stack, Tool, present};
+use sanitize_protocol::{
+    FORWARD_VARIABLE, Failure, Finding, Message, MessageLog, Settings, Stack, Tool, present,
+};
 use softhip::control::LaunchRecord;
 use softhip::report::Report;
 
 struct Session {
     settings: Settings,
-    messages: Mutex<File>,
+    messages: MessageLog,
 }
 
 /// `None` inside: the library was preloaded by somebody else, and only forwards.
@@ -35,24 +37,17 @@ fn open() -> Option<Session> {
     let settings: Settings = serde_json::from_str(&given)
         .inspect_err(|error| print_line(&format!("assay: {FORWARD_VARIABLE}: {error}")))
         .ok()?;
-    let messages = OpenOptions::new().append(true).create(true).open(&settings.messages);
-    let messages = messages
-        .inspect_err(|error| print_line(&format!("assay: {}: {error}", settings.messages.display())))
-        .ok()?;
-    let session = Session { settings, messages: Mutex::new(messages) };
+    let messages = MessageLog::open(settings.messages.clone());
+    let messages = messages.inspect_err(|error| print_line(&format!("assay: {error}"))).ok()?;
+    let session = Session { settings, messages };
     session.tell(&Message::Begun { process: std::process::id() });
     Some(session)
 }
 
 impl Session {
-    /// Appends a line, in one write so that lines of several processes stay whole.
     fn tell(&self, message: &Message) {
-        let mut line =
-            serde_json::to_vec(message).expect("messages have no maps with other keys than strings");
-        line.push(b'\n');
-        let written = self.messages.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);
-        if let Err(error) = written {
-            print_line(&format!("assay: {}: {error}", self.settings.messages.display()));
+        if let Err(error) = self.messages.tell(message) {
+            print_line(&format!("assay: {error}"));
         }
     }
 
@@ -81,13 +76,19 @@ pub(crate) fn synchronises() -> bool {
     session().is_some_and(|session| session.settings.sync_per_op)
 }
 
-/// Is this launch to be recorded before it is made?
+/// Tells of a kernel's first launch that was asked for, and of its first that was not. Answers whether this one is to be recorded before it
+/// is made.
 pub(crate) fn records(kernel: &str, number: u64) -> bool {
-    session().is_some_and(|Session { settings, .. }| {
-        settings.capsules.is_some()
-            && settings.kernel.as_ref().is_none_or(|part| kernel.contains(part.as_str()))
-            && settings.launches.is_none_or(|launches| launches.contains(number))
-    })
+    static KNOWN: Mutex<BTreeSet<(String, bool)>> = Mutex::new(BTreeSet::new());
+    let Some(session) = session() else { return false };
+    let selected = session.settings.select(kernel, number);
+    if session.settings.selects() {
+        let known = (kernel.to_owned(), selected);
+        if KNOWN.lock().unwrap_or_else(PoisonError::into_inner).insert(known) {
+            session.tell(&Message::Launched { kernel: kernel.to_owned(), selected });
+        }
+    }
+    selected && session.settings.capsules.is_some()
 }
 
 /// Counts a launch: its number, from 1.

@@ -1,6 +1,5 @@
 //! The settings of `assay sanitize`, and what it is told. Without them, reports are text on the standard error stream.
 
-use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -8,7 +7,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hip_api::Code;
 use launch_capsule::{Found, LaunchCapsule};
-use sanitize_protocol::{Finding, Message, Messenger, Schedule, Settings, Stack, Tool, VARIABLE, present};
+use sanitize_protocol::{
+    Finding, Message, MessageLog, Messenger, Schedule, Settings, Stack, Tool, VARIABLE, present,
+};
 use softhip::control::{CallSite, LaunchRecord, Options, Selection, SoftDevice, current};
 use softhip::memory::{AllocationKind, Site};
 use softhip::report::{Problem, Report};
@@ -17,7 +18,7 @@ use softhip::sched::{Policy, RecordLaunches};
 /// A run under `assay sanitize`.
 struct Session {
     settings: Settings,
-    messages: Mutex<File>,
+    messages: MessageLog,
 }
 
 /// `None` inside: the program runs by itself.
@@ -55,10 +56,10 @@ fn open() -> Option<Session> {
             return None;
         }
     };
-    let messages = match OpenOptions::new().append(true).create(true).open(&settings.messages) {
-        Ok(file) => file,
+    let messages = match MessageLog::open(settings.messages.clone()) {
+        Ok(messages) => messages,
         Err(error) => {
-            print_line(&format!("assay: {}: {error}", settings.messages.display()));
+            print_line(&format!("assay: {error}"));
             return None;
         }
     };
@@ -78,20 +79,15 @@ fn open() -> Option<Session> {
     let saves = settings.capsules.is_some();
     device.record_launches(if saves { RecordLaunches::Before } else { RecordLaunches::After });
     device.install();
-    let session = Session { settings, messages: Mutex::new(messages) };
+    let session = Session { settings, messages };
     session.tell(&Message::Begun { process: std::process::id() });
     Some(session)
 }
 
 impl Session {
-    /// Appends a line, in one write so that lines of several processes stay whole.
     fn tell(&self, message: &Message) {
-        let mut line =
-            serde_json::to_vec(message).expect("messages have no maps with other keys than strings");
-        line.push(b'\n');
-        let written = self.messages.lock().unwrap_or_else(PoisonError::into_inner).write_all(&line);
-        if let Err(error) = written {
-            print_line(&format!("assay: {}: {error}", self.settings.messages.display()));
+        if let Err(error) = self.messages.tell(message) {
+            print_line(&format!("assay: {error}"));
         }
     }
 
@@ -182,6 +178,11 @@ pub(crate) fn end_call(name: &str, code: i32) {
         }
         return;
     };
+    if session.settings.selects() {
+        for (kernel, selected) in device.take_new_kernels() {
+            session.tell(&Message::Launched { kernel, selected });
+        }
+    }
     if reports.is_empty() && code == Code::SUCCESS.0 {
         return;
     }

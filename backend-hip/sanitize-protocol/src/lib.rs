@@ -4,11 +4,13 @@
 //! process, appends [`Message`]s to a file, one JSON object a line. Several processes may write to one file.
 #![forbid(unsafe_code)]
 
+mod log;
 mod message;
 mod present;
 mod settings;
 mod tool;
 
+pub use log::{MessageLog, MessageLogError};
 pub use message::{Failure, Finding, Frame, Message, Messenger, Stack};
 pub use present::present;
 pub use settings::{FORWARD_VARIABLE, Launches, Schedule, Settings, VARIABLE};

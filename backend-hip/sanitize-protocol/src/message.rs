@@ -27,6 +27,13 @@ pub enum Message {
         /// Its name.
         function: String,
     },
+    /// Where launches are selected: a kernel's first launch that is selected, or its first that is not.
+    Launched {
+        /// The kernel's symbol.
+        kernel: String,
+        /// Whether the launch is one of those that were asked for.
+        selected: bool,
+    },
     /// A process has ended in order.
     Ended {
         /// Its number.

@@ -1,5 +1,6 @@
 //! What the command asks of the library.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,19 @@ pub struct Settings {
     pub launches: Option<Launches>,
 }
 
+impl Settings {
+    /// Whether some launches are asked for, and not all.
+    pub fn selects(&self) -> bool {
+        self.kernel.is_some() || self.launches.is_some()
+    }
+
+    /// Whether launch `number`, of `kernel`, is asked for.
+    pub fn select(&self, kernel: &str, number: u64) -> bool {
+        self.kernel.as_ref().is_none_or(|part| kernel.contains(part.as_str()))
+            && self.launches.is_none_or(|launches| launches.contains(number))
+    }
+}
+
 /// When queued work runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -58,5 +72,12 @@ impl Launches {
     /// Whether launch `number` is one of them.
     pub fn contains(self, number: u64) -> bool {
         (self.first..=self.last).contains(&number)
+    }
+}
+
+impl fmt::Display for Launches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { first, last } = self;
+        if first == last { write!(f, "{first}") } else { write!(f, "{first}-{last}") }
     }
 }

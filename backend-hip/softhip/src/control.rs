@@ -136,6 +136,12 @@ impl SoftDevice {
         self.state().launched
     }
 
+    /// Kernels that were launched since the last call, if launches are [selected](Self::select_launches), and whether the launch was: each
+    /// pair is told once.
+    pub fn take_new_kernels(&self) -> Vec<(String, bool)> {
+        std::mem::take(&mut self.state().new_kernels)
+    }
+
     /// Launches, copies, fills and functions that are queued and have not run.
     pub fn queued(&self) -> u64 {
         self.state().sched.queued()

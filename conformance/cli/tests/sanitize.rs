@@ -22,7 +22,7 @@ const fn planted(program: &'static str, says: &'static [&'static str]) -> Plante
     Planted { program, says }
 }
 
-const PLANTED: [Planted; 15] = [
+const PLANTED: [Planted; 17] = [
     planted(
         "rope_positions",
         &[
@@ -178,7 +178,7 @@ fn clean_programs_have_no_report_under_any_schedule() {
 #[test]
 fn tools_that_are_not_asked_for_are_silent() {
     for (program, tool, other) in [
-        ("leak", "leakcheck", "memcheck"),
+        ("leak", "leakcheck", "hostcheck"),
         ("missing_synchronise", "hostcheck", "memcheck,racecheck"),
         ("uninitialised", "initcheck", "memcheck,racecheck"),
         ("group_race", "racecheck", "memcheck"),
@@ -188,7 +188,8 @@ fn tools_that_are_not_asked_for_are_silent() {
         assert_eq!(code, Some(0), "{program}: {errors}");
     }
     // Kernels and launches that are not selected are checked for bounds only.
-    assert_eq!(sanitize(&["--kernel", "other"], "group_race").0, Some(0));
+    let (code, _, errors) = sanitize(&["--kernel", "other"], "group_race");
+    assert!(code == Some(2) && !errors.contains("Racing"), "{errors}");
     assert_eq!(sanitize(&["--kernel", "count"], "group_race").0, Some(1));
     assert_eq!(sanitize(&["--launch", "2-9"], "group_race").0, Some(2), "there is one launch");
     assert_eq!(sanitize(&["--launch", "1"], "group_race").0, Some(1));
@@ -259,7 +260,18 @@ fn the_schedule_decides_when_work_runs() {
 fn a_run_that_checked_nothing_is_an_error() {
     let (code, _, errors) = sanitize(&["--launch", "900"], "saxpy");
     assert_eq!(code, Some(2), "{errors}");
-    assert!(errors.contains("--launch begins with 900"), "{errors}");
+    assert!(errors.contains("nothing was checked") && errors.contains("matches --launch 900"), "{errors}");
+    let (code, _, errors) = sanitize(&["--kernel", "cuont"], "group_race");
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("matches --kernel cuont; it launched _Z5countPi"), "{errors}");
+    assert!(errors.contains("the nearest name is _Z5countPi"), "{errors}");
+    let (code, _, errors) = sanitize(&["--tool", "memcheck,racecheck"], "unsupported");
+    assert!(code == Some(2) && errors.contains("it launched no kernel"), "{errors}");
+    assert_eq!(sanitize(&["--kernel", ""], "saxpy").0, Some(2));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    let output = command.args(["sanitize", "--", "true"]).env("ASSAY_LIBAMDHIP64", "").output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && errors.contains("ASSAY_LIBAMDHIP64 is empty"), "{errors}");
     let (code, _, errors) = sanitize_path(&[], "true");
     assert_eq!(code, Some(2), "{errors}");
     assert!(errors.contains("nothing was checked"), "{errors}");

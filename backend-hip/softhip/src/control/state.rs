@@ -1,5 +1,7 @@
 //! The state of a device besides the bytes of its memory.
 
+use std::collections::BTreeSet;
+
 use hip_api::Code;
 
 use super::modules::Modules;
@@ -22,6 +24,10 @@ pub(super) struct State {
     pub(super) label_by_arguments: bool,
     /// Launches so far.
     pub(super) launched: u64,
+    /// Whether each kernel that was launched was selected, once per kernel and answer. Kept if there is a selection.
+    known_kernels: BTreeSet<(String, bool)>,
+    /// Those of `known_kernels` that nobody has asked for yet.
+    pub(super) new_kernels: Vec<(String, bool)>,
 }
 
 impl State {
@@ -37,15 +43,26 @@ impl State {
             selection: Selection::default(),
             label_by_arguments: false,
             launched: 0,
+            known_kernels: BTreeSet::new(),
+            new_kernels: Vec::new(),
         }
     }
 
     /// Counts a launch of `kernel`. Is it one of those that are checked in full?
     pub(super) fn selects(&mut self, kernel: &str) -> bool {
         self.launched += 1;
+        if self.selection == Selection::default() {
+            return true;
+        }
         let Selection { kernel: part, launches } = &self.selection;
-        part.as_ref().is_none_or(|part| kernel.contains(part.as_str()))
-            && launches.as_ref().is_none_or(|launches| launches.contains(&self.launched))
+        let selected = part.as_ref().is_none_or(|part| kernel.contains(part.as_str()))
+            && launches.as_ref().is_none_or(|launches| launches.contains(&self.launched));
+        let known = (kernel.to_owned(), selected);
+        if !self.known_kernels.contains(&known) {
+            self.new_kernels.push(known.clone());
+            self.known_kernels.insert(known);
+        }
+        selected
     }
 
     /// Takes over what the scheduler found. The first finding makes the device unusable.

@@ -1,6 +1,7 @@
 //! `assay sanitize`: other people's HIP programs on the software device.
 
 mod library;
+mod nothing;
 mod program;
 mod save;
 mod suppressions;
@@ -9,7 +10,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use assay_cli::report::sanitize::{PREFIX, Sanitized, failure_text, finding_text, messenger_text};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use sanitize_protocol::{Finding, Launches, Message, Schedule, Settings, Tool};
 use serde_json::json;
 
@@ -48,7 +49,7 @@ pub struct Sanitize {
     #[arg(long, default_value_t = 0)]
     seed: u64,
     /// Checks other kernels than those whose (mangled) names contain this for bounds and lifetimes only.
-    #[arg(long, value_name = "PART")]
+    #[arg(long, value_name = "PART", value_parser = NonEmptyStringValueParser::new())]
     kernel: Option<String>,
     /// Checks other launches than these for bounds and lifetimes only; the first is number 1.
     #[arg(long, value_name = "N[-M]", value_parser = launches)]
@@ -158,27 +159,17 @@ impl Sanitize {
             self.show(&message, &run, &suppressions);
             run.add(message, |finding| suppressions.cover(finding));
         })?;
-        if !run.has_begun() {
-            return Err(Trouble::Input(format!(
-                "nothing was checked: {} made no HIP call through this library (exit code {code}); a program that is linked statically, \
-                 or with a DT_RPATH, does not look for it",
-                self.name()
-            )));
+        if run.has_begun() {
+            say(run.summary(self.schedule.name(), on_gpu).trim_end());
         }
-        say(run.summary(self.schedule.name(), on_gpu).trim_end());
         if let Some(to) = &self.save {
             save::save(to, &run)?;
         }
         self.write_files(&run, code)?;
-        if let Some(wanted) = self.launch
-            && wanted.first > run.launches
-            && run.is_clean()
-        {
+        if let Some(why) = nothing::checked(&settings, &run, on_gpu) {
             return Err(Trouble::Input(format!(
-                "nothing was checked in full: --launch begins with {}, and {} made {} launches (exit code {code})",
-                wanted.first,
-                self.name(),
-                run.launches
+                "nothing was checked: {}: {why} (exit code {code})",
+                self.name()
             )));
         }
         Ok(End::Code(if run.is_clean() { code } else { self.error_exitcode }))

@@ -25,7 +25,9 @@ pub struct Sanitized {
     pub messengers: Vec<Messenger>,
     /// Calls that the library does not have, with how often they were made.
     pub unsupported: BTreeMap<String, u64>,
-    /// Kernels that were launched.
+    /// Kernels that were launched, and whether a launch of theirs was asked for; none unless launches are selected.
+    pub kernels: BTreeMap<String, bool>,
+    /// Launches.
     pub launches: u64,
     /// Instructions that waves executed.
     pub instructions: u64,
@@ -47,6 +49,7 @@ impl Sanitized {
             Message::Failure(failure) => self.failures.push(failure),
             Message::Messenger(messenger) => self.messengers.push(messenger),
             Message::Unsupported { function } => *self.unsupported.entry(function).or_default() += 1,
+            Message::Launched { kernel, selected } => *self.kernels.entry(kernel).or_default() |= selected,
             Message::Ended { process, launches, never_ran, instructions } => {
                 self.instructions += instructions;
                 self.ended.insert(process);
@@ -66,6 +69,11 @@ impl Sanitized {
         !self.begun.is_empty()
     }
 
+    /// Whether every process has ended in order.
+    pub fn ended_in_order(&self) -> bool {
+        self.begun == self.ended
+    }
+
     /// The last lines: how much was found, what was left out, and what to do next.
     pub fn summary(&self, schedule: &str, on_gpu: bool) -> String {
         let mut lines = Vec::new();
@@ -79,7 +87,7 @@ impl Sanitized {
                 self.never_ran
             ));
         }
-        if self.begun != self.ended && !on_gpu {
+        if !self.ended_in_order() && !on_gpu {
             lines.push("the program did not end in order: leaks were not looked for".to_owned());
         }
         if !self.suppressed.is_empty() {
@@ -142,9 +150,10 @@ impl Sanitized {
         json!({
             "device": "softhip gfx942 (checked emulation)",
             "launches": self.launches,
+            "selected_kernels": self.kernels,
             "instructions": self.instructions,
             "never_ran": self.never_ran,
-            "ended_in_order": self.begun == self.ended,
+            "ended_in_order": self.ended_in_order(),
             "findings": self.findings,
             "suppressed": self.suppressed,
             "failures": self.failures,

@@ -110,7 +110,10 @@ fn link(library: &Path, at: &Path) -> std::io::Result<()> {
 
 /// The library: what the variable says, or what was built beside this program.
 fn find(Library { file, variable, package }: &Library) -> Result<PathBuf, Trouble> {
-    if let Some(given) = std::env::var_os(variable).filter(|given| !given.is_empty()) {
+    if let Some(given) = std::env::var_os(variable) {
+        if given.is_empty() {
+            return Err(Trouble::Input(format!("{variable} is empty: it names {file}, or is not set")));
+        }
         let path = PathBuf::from(given);
         let found = path.canonicalize().map_err(|error| format!("{variable}: {}: {error}", path.display()));
         return found.map_err(Trouble::Input);

@@ -26,7 +26,14 @@ pub fn save(to: &Path, run: &Sanitized) -> Result<(), Trouble> {
         written += 1;
     }
     if written == 0 {
-        say("========= no capsule: nothing that was found is about one launch");
+        let why =
+            if run.is_clean() { "nothing was found" } else { "nothing that was found is about one launch" };
+        let earlier = if !several && to.exists() {
+            format!("; {} is of an earlier run", to.display())
+        } else {
+            String::new()
+        };
+        say(&format!("{PREFIX} no capsule: {why}{earlier}"));
     }
     Ok(())
 }
