@@ -74,14 +74,22 @@ impl DeviceAttribute {
     pub const ECC_ENABLED: Self = Self(0);
     /// `hipDeviceAttributeCanMapHostMemory`.
     pub const CAN_MAP_HOST_MEMORY: Self = Self(3);
+    /// `hipDeviceAttributeCanUseHostPointerForRegisteredMem`.
+    pub const CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: Self = Self(4);
     /// `hipDeviceAttributeClockRate`, in kHz.
     pub const CLOCK_RATE: Self = Self(5);
     /// `hipDeviceAttributeConcurrentKernels`.
     pub const CONCURRENT_KERNELS: Self = Self(8);
+    /// `hipDeviceAttributeConcurrentManagedAccess`.
+    pub const CONCURRENT_MANAGED_ACCESS: Self = Self(9);
+    /// `hipDeviceAttributeCooperativeLaunch`.
+    pub const COOPERATIVE_LAUNCH: Self = Self(10);
     /// `hipDeviceAttributeL2CacheSize`, in bytes.
     pub const L2_CACHE_SIZE: Self = Self(19);
     /// `hipDeviceAttributeComputeCapabilityMajor`.
     pub const COMPUTE_CAPABILITY_MAJOR: Self = Self(23);
+    /// `hipDeviceAttributeManagedMemory`.
+    pub const MANAGED_MEMORY: Self = Self(24);
     /// `hipDeviceAttributeMaxBlockDimX`.
     pub const MAX_BLOCK_DIM_X: Self = Self(26);
     /// `hipDeviceAttributeMaxBlockDimY`.
@@ -126,6 +134,10 @@ impl DeviceAttribute {
     pub const WARP_SIZE: Self = Self(87);
     /// `hipDeviceAttributeMemoryPoolsSupported`.
     pub const MEMORY_POOLS_SUPPORTED: Self = Self(88);
+    /// `hipDeviceAttributeVirtualMemoryManagementSupported`.
+    pub const VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED: Self = Self(89);
+    /// `hipDeviceAttributeHostRegisterSupported`.
+    pub const HOST_REGISTER_SUPPORTED: Self = Self(90);
     /// `hipDeviceAttributeClockInstructionRate`, in kHz.
     pub const CLOCK_INSTRUCTION_RATE: Self = Self(10_000);
     /// `hipDeviceAttributeMaxSharedMemoryPerMultiprocessor`, in bytes.

@@ -34,7 +34,7 @@ fn begin(
 ) -> Option<(&'static Audit, Copy)> {
     let audit = audit()?;
     let source = memory::at(from.addr() as u64).filter(|from| from.kind == AllocationKind::Device)?;
-    let is_host = memory::at(to.addr() as u64).is_none_or(|to| to.kind == AllocationKind::Pinned);
+    let is_host = memory::at(to.addr() as u64).is_none_or(|to| to.kind.is_host());
     if !is_host {
         return None;
     }

@@ -9,7 +9,6 @@ use std::sync::OnceLock;
 use d2h_audit::{Audit, AuditOptions, Copy};
 use hip_api::Code;
 use softhip::control::current;
-use softhip::memory::AllocationKind;
 
 use crate::export::HIP;
 use crate::session::print_line;
@@ -40,8 +39,8 @@ pub(crate) fn copy(
     let Some(audit) = audit() else { return run() };
     let device = current();
     let allocation = |pointer: *const c_void| device.allocation_at(pointer.addr() as u64);
-    let is_host = allocation(to).is_none_or(|to| to.kind == AllocationKind::Pinned);
-    let Some(source) = allocation(from).filter(|from| is_host && from.kind != AllocationKind::Pinned) else {
+    let is_host = allocation(to).is_none_or(|to| to.kind.is_host());
+    let Some(source) = allocation(from).filter(|from| is_host && !from.kind.is_host()) else {
         return run();
     };
     let mut copy = Copy::of(source.label.unwrap_or_else(|| "unnamed".to_owned()));

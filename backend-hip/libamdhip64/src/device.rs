@@ -76,7 +76,7 @@ fn r0600(old: &DeviceProperties) -> DevicePropertiesR0600 {
         local_l1_cache_supported: 1,
         shared_mem_per_multiprocessor: old.max_shared_memory_per_multi_processor,
         regs_per_multiprocessor: old.regs_per_block,
-        managed_memory: 1,
+        managed_memory: old.managed_memory,
         is_multi_gpu_board: old.is_multi_gpu_board,
         multi_gpu_board_group_id: 0,
         host_native_atomic_supported: 0,
@@ -84,7 +84,7 @@ fn r0600(old: &DeviceProperties) -> DevicePropertiesR0600 {
         pageable_memory_access: old.pageable_memory_access,
         concurrent_managed_access: old.concurrent_managed_access,
         compute_preemption_supported: 0,
-        can_use_host_pointer_for_registered_mem: 0,
+        can_use_host_pointer_for_registered_mem: 1,
         cooperative_launch: old.cooperative_launch,
         cooperative_multi_device_launch: old.cooperative_multi_device_launch,
         shared_mem_per_block_optin: old.shared_mem_per_block,
@@ -93,7 +93,7 @@ fn r0600(old: &DeviceProperties) -> DevicePropertiesR0600 {
         max_blocks_per_multi_processor: old.max_threads_per_multi_processor / old.warp_size,
         access_policy_max_window_size: 0,
         reserved_shared_mem_per_block: 0,
-        host_register_supported: 0,
+        host_register_supported: 1,
         sparse_hip_array_supported: 0,
         host_register_read_only_supported: 0,
         timeline_semaphore_interop_supported: 0,
@@ -359,6 +359,11 @@ compose! {
 
     /// `hipDevicePrimaryCtxRelease`.
     fn hipDevicePrimaryCtxRelease(device: c_int) {
+        properties(device).map(|_| ())
+    }
+
+    /// `hipDevicePrimaryCtxReset`: as on ROCm, the context stays as it is.
+    fn hipDevicePrimaryCtxReset(device: c_int) {
         properties(device).map(|_| ())
     }
 

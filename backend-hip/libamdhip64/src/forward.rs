@@ -23,7 +23,6 @@ forward! {
     hipPeekAtLastError() = peek_at_last_error;
 
     hipMalloc(out: *mut *mut c_void, size: usize) = malloc;
-    hipMallocAsync(out: *mut *mut c_void, size: usize, stream: *mut c_void) = malloc_async;
     hipHostMalloc(out: *mut *mut c_void, size: usize, flags: c_uint) = host_malloc;
     hipHostAlloc(out: *mut *mut c_void, size: usize, flags: c_uint) = host_malloc;
     hipHostFree(memory: *mut c_void) = host_free;

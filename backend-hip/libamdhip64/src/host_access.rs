@@ -6,18 +6,19 @@
 //! a buffer) fail with `EFAULT` and are not reported.
 
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hip_api::Code;
 use softhip::control::{CallSite, current};
-use softhip::memory::{AllocationKind, Site};
+use softhip::memory::{AllocationInfo, AllocationKind, Site};
 use softhip::report::{HostCall, Problem, Report};
 use softhip::sched::Ticket;
 
 use crate::session;
 
-/// Bytes of a page. Pinned memory has whole ones.
+/// Bytes of a page.
 const PAGE: usize = 4096;
 /// Copies that are watched at a time.
 const WATCHED: usize = 256;
@@ -26,6 +27,8 @@ const WATCHED: usize = 256;
 struct Pending {
     start: usize,
     end: usize,
+    /// The pages that are protected. At the ends of registered memory, a page that it shares with others is not.
+    pages: Range<usize>,
     /// The copy reads it, so that the host may do so too.
     is_source: bool,
     ticket: Ticket,
@@ -35,9 +38,12 @@ struct Pending {
 impl Pending {
     /// Its pages, for `mprotect`.
     fn protect(&self, protection: c_int) {
-        let start = self.start - self.start % PAGE;
-        let len = (self.end - start).next_multiple_of(PAGE);
-        // SAFETY: the pages are those of a live pinned allocation, which has whole pages. While the host's access to them is taken
+        let Range { start, end } = self.pages;
+        if start >= end {
+            return;
+        }
+        let len = end - start;
+        // SAFETY: the pages are those of live pinned or registered memory, and have nothing else. While the host's access to them is taken
         // away, no HIP call runs, and nobody but the program uses them.
         let refused = unsafe { libc::mprotect(with_exposed_provenance_mut(start), len, protection) } != 0;
         debug_assert!(!refused, "pinned memory is mapped");
@@ -48,7 +54,7 @@ impl Pending {
     }
 
     fn pages_contain(&self, address: usize) -> bool {
-        (self.start - self.start % PAGE..self.end.next_multiple_of(PAGE)).contains(&address)
+        self.pages.contains(&address)
     }
 }
 
@@ -124,15 +130,27 @@ pub(crate) fn copied(
     let device = current();
     for (start, is_source) in [(to.cast_const(), false), (from, true)] {
         let found = device.allocation_at(start.addr() as u64);
-        if found.is_some_and(|found| found.kind == AllocationKind::Pinned && !found.is_freed) {
+        if let Some(found) = found.filter(|found| found.kind.is_host() && !found.is_freed) {
             let call = HostCall::new(function, CallSite::get());
             let (start, end) = (start.addr(), start.addr() + size);
+            let pages = pages(start..end, &found);
             let mut watch = watch();
             if watch.pending.len() < WATCHED {
-                watch.pending.push(Pending { start, end, is_source, ticket, call });
+                watch.pending.push(Pending { start, end, pages, is_source, ticket, call });
             }
         }
     }
+}
+
+/// The pages that hold `bytes` of an allocation and nothing that is not the allocation's. Pinned memory has whole pages.
+fn pages(bytes: Range<usize>, allocation: &AllocationInfo) -> Range<usize> {
+    let around = bytes.start - bytes.start % PAGE..bytes.end.next_multiple_of(PAGE);
+    if allocation.kind == AllocationKind::Pinned {
+        return around;
+    }
+    let address = |number: u64| usize::try_from(number).expect("the library is for 64-bit hosts");
+    let (first, last) = (address(allocation.base), address(allocation.base + allocation.size));
+    around.start.max(first.next_multiple_of(PAGE))..around.end.min(last - last % PAGE)
 }
 
 /// The program ends: its memory is its own.

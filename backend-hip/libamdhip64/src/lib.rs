@@ -19,8 +19,12 @@
 //! | `launch` | `hipLaunchKernel` and the call configuration of `<<<>>>` |
 //! | `symbol` | variables of the device, by their host addresses |
 //! | `memory` | pitched and managed memory, fills of rectangles, what an address is |
+//! | `registered` | memory of the program's own that kernels reach |
+//! | `advice` | what a program says about ranges of memory |
 //! | `volume` | memory, copies and fills in three dimensions |
-//! | `pool` | the device's one memory pool |
+//! | `pool` | memory pools |
+//! | `virtual_memory` | reserved addresses, and memory that is mapped there |
+//! | `location` | where memory is, and who may access it |
 //! | `device` | names, limits, contexts, properties in the layout of HIP 6 |
 //! | `function` | modules from files, attributes, occupancy |
 //! | `stream` | flags, priorities, callbacks |
@@ -37,6 +41,7 @@
 
 #[macro_use]
 mod export;
+mod advice;
 mod audit;
 mod blas;
 mod capture;
@@ -46,14 +51,17 @@ mod function;
 mod graph;
 mod host_access;
 mod launch;
+mod location;
 mod memory;
 mod other;
 mod pool;
 mod proc_address;
 mod queued;
+mod registered;
 mod registration;
 mod session;
 mod stream;
 mod symbol;
 mod unsupported;
+mod virtual_memory;
 mod volume;

@@ -9,9 +9,9 @@ use hip_api::{Code, MemcpyKind, MemoryType, PointerAttributes};
 use softhip::control::current;
 use softhip::memory::AllocationInfo;
 
-use crate::audit;
 use crate::capture::{self, NodeKind};
 use crate::export::{HIP, put, status};
+use crate::{advice, audit, pool, registered};
 
 /// Rows of pitched memory begin at multiples of this many bytes, as on gfx942.
 const PITCH: usize = 256;
@@ -27,7 +27,7 @@ fn with_managed<T>(body: impl FnOnce(&mut BTreeSet<u64>) -> T) -> T {
 }
 
 /// The live allocation that holds an address.
-fn allocation(pointer: *const c_void) -> Result<AllocationInfo, Code> {
+pub(crate) fn allocation(pointer: *const c_void) -> Result<AllocationInfo, Code> {
     let found = current().allocation_at(pointer.addr() as u64);
     found.filter(|found| !found.is_freed).ok_or(Code::INVALID_VALUE)
 }
@@ -114,10 +114,14 @@ fn only_device(device: c_int) -> Result<(), Code> {
 compose! {
     /// `hipFree`, of managed memory too.
     fn hipFree(memory: *mut c_void) {
-        let managed = with_managed(|managed| managed.remove(&(memory.addr() as u64)));
+        let address = memory.addr() as u64;
+        let managed = with_managed(|managed| managed.remove(&address));
+        advice::forget(address);
         let free = if managed { HIP.host_free } else { HIP.free };
         // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { free(memory) })
+        status(unsafe { free(memory) })?;
+        pool::freed(memory);
+        Ok(())
     }
 
     /// `hipMallocManaged`.
@@ -131,16 +135,6 @@ compose! {
         let memory = unsafe { out.read() };
         with_managed(|managed| managed.insert(memory.addr() as u64));
         Ok(())
-    }
-
-    /// `hipMemAdvise`: advice changes nothing here.
-    fn hipMemAdvise(memory: *const c_void, _size: usize, _advice: c_int, _device: c_int) {
-        allocation(memory).map(|_| ())
-    }
-
-    /// `hipMemPrefetchAsync`: all memory is where it is needed.
-    fn hipMemPrefetchAsync(memory: *const c_void, _size: usize, _device: c_int, _stream: *mut c_void) {
-        allocation(memory).map(|_| ())
     }
 
     /// `hipStreamAttachMemAsync`: all streams see all managed memory.
@@ -180,15 +174,6 @@ compose! {
         Ok(())
     }
 
-    /// `hipFreeAsync`.
-    fn hipFreeAsync(memory: *mut c_void, stream: *mut c_void) {
-        if memory.is_null() {
-            return Ok(());
-        }
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.free_async)(memory, stream) })
-    }
-
     /// `hipHostGetDevicePointer`: flags must be 0.
     fn hipHostGetDevicePointer(out: *mut *mut c_void, host: *mut c_void, flags: c_uint) {
         if flags != 0 {
@@ -203,8 +188,9 @@ compose! {
         if attributes(memory)?.memory_type != MemoryType::HOST.0 {
             return Err(Code::INVALID_VALUE);
         }
+        let found = registered::flags(memory.addr()).unwrap_or(HOST_MALLOC_MAPPED);
         // SAFETY: null or valid by HIP's contract.
-        unsafe { put(flags, HOST_MALLOC_MAPPED) }
+        unsafe { put(flags, found) }
     }
 
     /// `hipMallocPitch`.

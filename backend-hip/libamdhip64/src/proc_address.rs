@@ -6,11 +6,12 @@ use hip_api::Code;
 
 use crate::export::{Lookup, put};
 use crate::{
-    device, forward, function, graph, launch, memory, other, pool, queued, registration, stream, symbol,
-    unsupported, volume,
+    advice, device, forward, function, graph, launch, memory, other, pool, queued, registered, registration,
+    stream, symbol, unsupported, virtual_memory, volume,
 };
 
-const LOOKUPS: [Lookup; 16] = [
+const LOOKUPS: [Lookup; 19] = [
+    advice::address,
     forward::address,
     queued::address,
     queued::last_address,
@@ -21,9 +22,11 @@ const LOOKUPS: [Lookup; 16] = [
     memory::address,
     other::address,
     pool::address,
+    registered::address,
     registration::address,
     stream::address,
     symbol::address,
+    virtual_memory::address,
     volume::address,
     address,
     unsupported::address,

@@ -231,7 +231,10 @@ pub(crate) fn end() {
     let device = current();
     if session.settings.tools.contains(&Tool::Leakcheck) && device.fault().is_none() {
         for allocation in device.memory().live() {
-            let mine = matches!(allocation.kind, AllocationKind::Device | AllocationKind::Pinned);
+            let mine = matches!(
+                allocation.kind,
+                AllocationKind::Device | AllocationKind::Pinned | AllocationKind::Mapped
+            );
             // Only the library itself allocates without a caller.
             if mine && allocation.allocated.is_some() {
                 session.report(Report::new(Problem::Leak { allocation: Box::new(allocation) }), None, false);

@@ -52,7 +52,6 @@ unsupported! {
     hipDeviceGetP2PAttribute
     hipDeviceGetTexture1DLinearMaxWidth
     hipDeviceGraphMemTrim
-    hipDevicePrimaryCtxReset
     hipDeviceSetGraphMemAttribute
     hipDrvGraphAddMemFreeNode
     hipDrvGraphAddMemcpyNode
@@ -150,8 +149,6 @@ unsupported! {
     hipGraphicsSubResourceGetMappedArray
     hipGraphicsUnmapResources
     hipGraphicsUnregisterResource
-    hipHostRegister
-    hipHostUnregister
     hipImportExternalMemory
     hipImportExternalSemaphore
     hipInitActivityCallback
@@ -175,34 +172,16 @@ unsupported! {
     hipMalloc3DArray
     hipMallocArray
     hipMallocMipmappedArray
-    hipMemAddressFree
-    hipMemAddressReserve
     hipMemAdvise_v2
-    hipMemCreate
     hipMemExportToShareableHandle
-    hipMemGetAccess
-    hipMemGetAllocationGranularity
-    hipMemGetAllocationPropertiesFromHandle
     hipMemGetHandleForAddressRange
     hipMemImportFromShareableHandle
-    hipMemMap
     hipMemMapArrayAsync
-    hipMemPoolCreate
-    hipMemPoolDestroy
     hipMemPoolExportPointer
     hipMemPoolExportToShareableHandle
-    hipMemPoolGetAccess
-    hipMemPoolGetAttribute
     hipMemPoolImportFromShareableHandle
     hipMemPoolImportPointer
-    hipMemPoolSetAccess
     hipMemPrefetchAsync_v2
-    hipMemRangeGetAttribute
-    hipMemRangeGetAttributes
-    hipMemRelease
-    hipMemRetainAllocationHandle
-    hipMemSetAccess
-    hipMemUnmap
     hipMemcpy2DArrayToArray
     hipMemcpy2DFromArray
     hipMemcpy2DFromArrayAsync

@@ -198,7 +198,11 @@ impl SoftDevice {
         let mut state = self.state();
         state.synchronise(&self.memory)?;
         let found = self.memory.allocation_at(address);
-        if found.is_some_and(|found| (found.kind == AllocationKind::Pinned) != pinned) {
+        let other = |kind: AllocationKind| match kind {
+            AllocationKind::Registered | AllocationKind::Mapped => true,
+            kind => (kind == AllocationKind::Pinned) != pinned,
+        };
+        if found.is_some_and(|found| other(found.kind)) {
             return Err(Code::INVALID_VALUE);
         }
         self.memory.free(address, call.site.clone()).map_err(|error| {

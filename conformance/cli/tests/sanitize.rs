@@ -112,13 +112,34 @@ const PLANTED: [Planted; 17] = [
         &["[memcheck]", "at assay_gemm", "(1120 bytes)", "the launch needs 1400", "launched at gemm.hip:97"],
     ),
     planted(
+        "registered",
+        &[
+            "Host reads the destination of a copy that may not have run [hostcheck]",
+            "queued by hipMemcpyAsync at registered.hip:40",
+            "[memcheck]",
+            "at through(int**, int*)+",
+            "is freed memory",
+            "allocated at registered.hip:26, freed at registered.hip:51",
+        ],
+    ),
+    planted(
+        "virtual_memory",
+        &[
+            "[memcheck]",
+            "at count_up(int*, int)+",
+            "is reserved, and no memory is mapped there: 4194304 bytes into",
+            "allocated at virtual_memory.hip:18",
+        ],
+    ),
+    planted(
         "stale_pointer",
         &["[memcheck]", "is freed memory", "freed at stale_pointer.hip:12", "(stale_pointer.hip:4)"],
     ),
 ];
 
 /// Programs without a twin, and without a bug.
-const CLEAN: [&str; 9] = [
+const CLEAN: [&str; 10] = [
+    "pools",
     "cooperative",
     "volume",
     "saxpy",

@@ -137,7 +137,7 @@ pub unsafe extern "C" fn hip_pointer_get_attributes(
     enter("hipPointerGetAttributes", |device, _| {
         let found = device.allocation_at(address(pointer)).filter(|found| !found.is_freed);
         let found = found.ok_or(Code::INVALID_VALUE)?;
-        let pinned = found.kind == AllocationKind::Pinned;
+        let pinned = found.kind.is_host();
         let pointer = pointer.cast_mut();
         let answer = PointerAttributes {
             memory_type: if pinned { MemoryType::HOST } else { MemoryType::DEVICE }.0,

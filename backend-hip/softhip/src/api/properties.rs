@@ -86,15 +86,15 @@ pub(super) fn of(device: &SoftDevice) -> DeviceProperties {
         cooperative_multi_device_unmatched_shared_mem: 0,
         is_large_bar: 1,
         asic_revision: 1,
-        managed_memory: 0,
+        managed_memory: 1,
         direct_managed_mem_access_from_host: 0,
-        concurrent_managed_access: 0,
+        concurrent_managed_access: 1,
         pageable_memory_access: 0,
         pageable_memory_access_uses_host_page_tables: 0,
     }
 }
 
-/// `hipDeviceGetAttribute`. Features that this device lacks (textures, surfaces, managed memory and the like) are 0.
+/// `hipDeviceGetAttribute`. Features that this device lacks (textures, surfaces and the like) are 0.
 pub(super) fn attribute(which: DeviceAttribute) -> Option<c_int> {
     use DeviceAttribute as A;
     Some(match which {
@@ -103,6 +103,12 @@ pub(super) fn attribute(which: DeviceAttribute) -> Option<c_int> {
         | A::CONCURRENT_KERNELS
         | A::UNIFIED_ADDRESSING
         | A::MEMORY_POOLS_SUPPORTED
+        | A::VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED
+        | A::HOST_REGISTER_SUPPORTED
+        | A::CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
+        | A::CONCURRENT_MANAGED_ACCESS
+        | A::COOPERATIVE_LAUNCH
+        | A::MANAGED_MEMORY
         | A::IS_LARGE_BAR
         | A::FINE_GRAIN_SUPPORT => 1,
         A::CLOCK_RATE => CLOCK_KHZ,

@@ -28,11 +28,13 @@ impl SoftDevice {
     /// Is `address` pinned host memory?
     pub(crate) fn is_pinned(&self, address: u64) -> bool {
         let found = self.memory.allocation_at(address);
-        found.is_some_and(|found| found.kind == AllocationKind::Pinned && !found.is_freed)
+        found.is_some_and(|found| found.kind.is_host() && !found.is_freed)
     }
 
     /// Is `address` one that kernels can reach?
     pub(crate) fn is_device_address(&self, address: u64) -> bool {
-        self.memory.allocation_at(address).is_some()
+        // Memory that is registered no longer is the host's alone.
+        let found = self.memory.allocation_at(address);
+        found.is_some_and(|found| !(found.is_freed && found.kind == AllocationKind::Registered))
     }
 }

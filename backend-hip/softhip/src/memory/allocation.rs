@@ -43,10 +43,21 @@ impl Allocation {
             let cells = Cells::pinned(size)?;
             (cells.host_pointer().expose_provenance() as u64, cells)
         };
+        Self::over(cells, base, size, kind, kind != AllocationKind::Kernarg, allocated)
+    }
+
+    /// `size` bytes at `base` that are there already.
+    pub(super) fn over(
+        cells: Cells,
+        base: u64,
+        size: u64,
+        kind: AllocationKind,
+        writable: bool,
+        allocated: Option<Site>,
+    ) -> Option<Self> {
         let init = Init::clear(size)?;
-        let writable = kind != AllocationKind::Kernarg;
-        // The host writes pinned memory unseen.
-        if kind == AllocationKind::Pinned {
+        // The host writes its memory unseen.
+        if kind.is_host() {
             init.cover(0, size);
         }
         Some(Self {

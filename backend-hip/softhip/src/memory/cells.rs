@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bytemuck::allocation::try_zeroed_slice_box;
 
 use super::bulk;
+use super::words::Words;
 
 /// Pinned memory is given to the host as a pointer. It has whole pages of this many bytes, as the real runtime's has, so that
 /// access to it can be taken from the host and given back.
@@ -19,7 +20,7 @@ const PINNED_ALIGN: usize = 4096;
 /// are not aligned need no special case there.
 #[derive(Debug)]
 pub(super) struct Cells {
-    words: Box<[AtomicU32]>,
+    words: Words,
     /// Index of the word that holds offset 0.
     start: usize,
 }
@@ -34,13 +35,18 @@ pub(super) const fn index(offset: u64) -> usize {
 impl Cells {
     /// No bytes: what is left of a freed allocation.
     pub(super) fn empty() -> Self {
-        Self { words: Box::default(), start: 0 }
+        Self::of(Words::owned(Box::default()))
+    }
+
+    /// These words, of which the last is no part of the bytes.
+    pub(super) fn of(words: Words) -> Self {
+        Self { words, start: 0 }
     }
 
     /// `len` zero bytes, or `None` if the host is out of memory.
     pub(super) fn zeroed(len: u64) -> Option<Self> {
         let words = usize::try_from(len.div_ceil(4)).ok()?.checked_add(1)?;
-        Some(Self { words: try_zeroed_slice_box(words).ok()?, start: 0 })
+        Some(Self::of(Words::owned(try_zeroed_slice_box(words).ok()?)))
     }
 
     /// As [`zeroed`](Self::zeroed), with offset 0 on a boundary of [`PINNED_ALIGN`] bytes of host memory.

@@ -81,6 +81,13 @@ pub enum FaultKind {
         /// Offset of the address in the former allocation.
         offset: u64,
     },
+    /// A byte is at an address that the program has reserved, and where no memory is, or none that kernels may access.
+    Reserved {
+        /// Offset of that byte in the reserved addresses.
+        offset: u64,
+        /// There is memory, to which no access has been given.
+        mapped: bool,
+    },
     /// A byte that nothing has written is read.
     Uninitialised {
         /// Offset of that byte in the allocation.
@@ -117,10 +124,26 @@ pub enum AllocationKind {
     Device,
     /// Host memory of `hipHostMalloc`, reachable from kernels at the host's address.
     Pinned,
+    /// Host memory of the program's own that `hipHostRegister` has made reachable from kernels at the host's address.
+    Registered,
+    /// Device memory of `hipMemCreate` at addresses of `hipMemAddressReserve`.
+    Mapped,
     /// The arguments of one launch; kernels may only read it.
     Kernarg,
     /// A loaded code object: constants and device variables.
     Image,
+}
+
+impl AllocationKind {
+    /// Does the host reach it, at the same address?
+    pub fn is_host(self) -> bool {
+        matches!(self, Self::Pinned | Self::Registered)
+    }
+
+    /// Is it at an address, and among the bytes, that the device gives away?
+    pub(super) fn is_placed(self) -> bool {
+        matches!(self, Self::Device | Self::Kernarg | Self::Image)
+    }
 }
 
 /// The identity of an allocation at the time of a fault.

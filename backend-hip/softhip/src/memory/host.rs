@@ -32,6 +32,14 @@ pub enum MemoryError {
         /// Bytes of the device.
         total: u64,
     },
+    /// Another allocation is there.
+    #[error("{size} bytes at {base:#x} are not free")]
+    Taken {
+        /// The first byte.
+        base: u64,
+        /// The bytes.
+        size: u64,
+    },
     /// The address is no allocation's first byte.
     #[error("free of {address:#x}, which is {}", describe(nearest.as_deref()))]
     NotAnAllocation {
@@ -160,7 +168,7 @@ impl Memory {
         }
         let (kind, size) = (allocation.kind(), allocation.size);
         Arc::make_mut(&mut state.space).free(allocation, site);
-        if kind != AllocationKind::Pinned {
+        if kind.is_placed() {
             state.used -= size;
             state.slots.quarantine(kind, address, size);
         }

@@ -8,7 +8,7 @@
 //! * [`Memory`] is the host's side: allocate, free, copy, fill. [`LaunchMemory`] is the kernels' side.
 //!   Both answer an [`AccessFault`] that names the allocation, the distance and the sites.
 //!
-//! Nothing here is `unsafe`: bytes are atomics, pointers are numbers.
+//! Bytes are atomics, pointers are numbers; `unsafe` are vector loads and memory that the host keeps.
 
 mod allocation;
 mod blocks;
@@ -20,6 +20,7 @@ mod group;
 mod host;
 mod init;
 mod launch;
+mod mapped;
 mod place;
 mod ranges;
 mod refusal;
@@ -34,6 +35,7 @@ mod tolerant;
 mod undo;
 mod wave;
 mod within;
+mod words;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -43,6 +45,7 @@ pub use fault::{
 pub use group::{Group, RaceNote};
 pub use host::{Memory, MemoryError};
 pub use launch::{LaunchMemory, ScalarLoad};
+pub use mapped::HostRange;
 pub use ranges::{Footprint, Ranges};
 pub use run::Run;
 pub use site::Site;

@@ -13,6 +13,9 @@ pub(super) fn unresolved(space: &Space, access: AccessKind, address: u64, size: 
     if address < NULL_PAGE {
         return AccessFault { kind: FaultKind::Null, access, address, size, nearest: None };
     }
+    if let Some(fault) = reserved(space, access, address, size) {
+        return fault;
+    }
     let Some(nearest) = space.nearest(address) else {
         return AccessFault { kind: FaultKind::WildPointer, access, address, size, nearest: None };
     };
@@ -31,6 +34,17 @@ pub(super) fn unresolved(space: &Space, access: AccessKind, address: u64, size: 
         }
     };
     AccessFault { kind, access, address, size, nearest: Some(Box::new(nearest.info())) }
+}
+
+/// An access whose first byte without accessible memory is at a reserved address.
+fn reserved(space: &Space, access: AccessKind, address: u64, size: u64) -> Option<AccessFault> {
+    let live = space.resolve(address, 1).map(|(allocation, _)| allocation.base + allocation.size);
+    let bad = live.unwrap_or(address);
+    let reservation = space.reservation(bad)?;
+    let offset = bad - reservation.info.base;
+    let mapped = reservation.mapped.iter().any(|range| range.contains(&offset));
+    let kind = FaultKind::Reserved { offset, mapped };
+    Some(AccessFault { kind, access, address, size, nearest: Some(Box::new(reservation.info.clone())) })
 }
 
 /// An access within `allocation` that is refused for the reason `kind`.

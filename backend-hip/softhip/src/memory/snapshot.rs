@@ -105,7 +105,7 @@ impl Memory {
         // Bytes of the host that pinned memory had belong to somebody else now.
         let allocation = Allocation::new(Some(base), size, kind, allocated.clone()).ok_or(out_of_memory)?;
         Arc::make_mut(&mut state.space).insert(Arc::new(allocation));
-        if kind != AllocationKind::Pinned {
+        if kind.is_placed() {
             state.used += size;
         }
         Ok(())

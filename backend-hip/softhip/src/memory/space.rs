@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::allocation::Allocation;
 use super::cells::index;
 use super::fault::AllocationKind;
+use super::mapped::Reservation;
 use super::site::Site;
 
 /// Bits of an address below its slot number: a slot is 4 GiB.
@@ -23,15 +24,22 @@ const SLOTS: usize = index(LAST_SLOT - FIRST_SLOT);
 #[derive(Debug, Clone)]
 pub(super) struct Space {
     slots: Vec<Option<Arc<Allocation>>>,
-    /// Pinned host memory by base address, live or freed, no two with a byte in common; it lives outside of the slots.
+    /// Host and mapped memory by base address, live or freed, no two with a byte in common; it lives outside of the slots.
     pinned: BTreeMap<u64, Arc<Allocation>>,
     /// What has bytes, of slots and of pinned memory, by base address: few among many that were freed.
     live: BTreeMap<u64, Arc<Allocation>>,
+    /// Addresses that are kept for memory to come, by the first.
+    pub(super) reserved: BTreeMap<u64, Reservation>,
 }
 
 impl Space {
     pub(super) fn new() -> Self {
-        Self { slots: vec![None; SLOTS], pinned: BTreeMap::new(), live: BTreeMap::new() }
+        Self {
+            slots: vec![None; SLOTS],
+            pinned: BTreeMap::new(),
+            live: BTreeMap::new(),
+            reserved: BTreeMap::new(),
+        }
     }
 
     /// The allocation, live or freed, whose slot `address` is in.
@@ -109,6 +117,18 @@ impl Space {
         } else {
             self.insert(Arc::new(allocation.tombstone(site)));
         }
+    }
+
+    /// Removes memory outside of the slots, as if it had never been.
+    pub(super) fn remove(&mut self, base: u64) {
+        self.live.remove(&base);
+        self.pinned.remove(&base);
+    }
+
+    /// The reserved addresses of which `address` is one.
+    pub(super) fn reservation(&self, address: u64) -> Option<&Reservation> {
+        let (base, found) = self.reserved.range(..=address).next_back()?;
+        (address - base < found.info.size).then_some(found)
     }
 
     /// Is there no allocation, live or freed, in `start..end`? Freed pinned memory is no obstacle.

@@ -51,7 +51,7 @@ impl Report {
             Problem::Trap { number } => vec![format!("trap number {number}")],
             Problem::Launch { problem, .. } => vec![problem.to_string()],
             Problem::Leak { allocation } => {
-                let kind = if allocation.kind == AllocationKind::Pinned { "host" } else { "device" };
+                let kind = if allocation.kind.is_host() { "host" } else { "device" };
                 vec![format!("{} of {kind} memory, {}", Bytes(allocation.size), Name(allocation))]
             }
             Problem::HostAccess { address, allocation, copy, .. } => {
@@ -203,6 +203,16 @@ fn explain(fault: &AccessFault) -> String {
         FaultKind::UseAfterFree { offset } => {
             format!("address {address} is freed memory: {} into {name}", Bytes(*offset))
         }
+        FaultKind::Reserved { offset, mapped: false } => {
+            format!(
+                "address {address} is reserved, and no memory is mapped there: {} into {name}",
+                Bytes(*offset)
+            )
+        }
+        FaultKind::Reserved { offset, mapped: true } => format!(
+            "address {address} is mapped, and hipMemSetAccess has not given access to it: {} into {name}",
+            Bytes(*offset)
+        ),
         FaultKind::Uninitialised { offset } => {
             format!("address {address} has never been written: byte {offset} of {name}")
         }
@@ -394,6 +404,8 @@ impl Display for Name<'_> {
             (Some(label), _) => write!(f, "'{label}'")?,
             (None, AllocationKind::Device) => write!(f, "the allocation at {}", Hex(self.0.base))?,
             (None, AllocationKind::Pinned) => write!(f, "the pinned allocation at {}", Hex(self.0.base))?,
+            (None, AllocationKind::Registered) => write!(f, "the registered memory at {}", Hex(self.0.base))?,
+            (None, AllocationKind::Mapped) => write!(f, "the addresses from {}", Hex(self.0.base))?,
             (None, AllocationKind::Kernarg) => f.write_str("the kernel's arguments")?,
             (None, AllocationKind::Image) => f.write_str("the code object")?,
         }

@@ -79,7 +79,7 @@ impl Work {
                 End::Device(address) => {
                     let address = *address + at as u64;
                     let kind = memory.allocation_at(address).map(|allocation| allocation.kind);
-                    if kind != Some(AllocationKind::Pinned) || memory.write(address, &row).is_err() {
+                    if !kind.is_some_and(AllocationKind::is_host) || memory.write(address, &row).is_err() {
                         return;
                     }
                 }
@@ -93,7 +93,7 @@ pub(crate) fn free_report(address: u64, error: MemoryError) -> Report {
     Report::new(match error {
         MemoryError::DoubleFree { allocation, .. } => Problem::DoubleFree { address, allocation },
         MemoryError::NotAnAllocation { nearest, .. } => Problem::InvalidFree { address, nearest },
-        MemoryError::Empty | MemoryError::OutOfMemory { .. } => {
+        MemoryError::Empty | MemoryError::Taken { .. } | MemoryError::OutOfMemory { .. } => {
             Problem::InvalidFree { address, nearest: None }
         }
     })

@@ -1,0 +1,58 @@
+//! `hipMemLocation` and `hipMemAccessDesc`: where memory is, and who may access it.
+
+use std::ffi::c_int;
+
+use hip_api::Code;
+
+/// `hipMemLocationTypeDevice`.
+const DEVICE: c_int = 1;
+
+/// `hipMemLocation`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct Location {
+    pub(crate) kind: c_int,
+    pub(crate) id: c_int,
+}
+
+impl Location {
+    /// There is one device.
+    pub(crate) fn check(self) -> Result<(), Code> {
+        if self.kind == DEVICE && self.id == 0 { Ok(()) } else { Err(Code::INVALID_VALUE) }
+    }
+}
+
+/// `hipMemAccessFlagsProtNone`, `…ProtRead`, `…ProtReadWrite`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    None,
+    Read,
+    ReadWrite,
+}
+
+impl Access {
+    pub(crate) fn number(self) -> c_int {
+        match self {
+            Self::None => 0,
+            Self::Read => 1,
+            Self::ReadWrite => 3,
+        }
+    }
+}
+
+/// `hipMemAccessDesc`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(crate) struct AccessDescription {
+    location: Location,
+    flags: c_int,
+}
+
+impl AccessDescription {
+    /// The access that is asked for, of the one device.
+    pub(crate) fn access(self) -> Result<Access, Code> {
+        self.location.check()?;
+        let all = [Access::None, Access::Read, Access::ReadWrite];
+        all.into_iter().find(|access| access.number() == self.flags).ok_or(Code::INVALID_VALUE)
+    }
+}
