@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use hip_api::Code;
 
 use crate::export::put;
-use crate::memory::allocation;
+use crate::location::allocation;
 
 /// `hipCpuDeviceId`.
 const HOST: c_int = -1;

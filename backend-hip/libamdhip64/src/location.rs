@@ -1,8 +1,10 @@
-//! `hipMemLocation` and `hipMemAccessDesc`: where memory is, and who may access it.
+//! Where memory is, and who may access it: allocations, `hipMemLocation`, `hipMemAccessDesc`.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 
 use hip_api::Code;
+use softhip::control::current;
+use softhip::memory::AllocationInfo;
 
 /// `hipMemLocationTypeDevice`.
 const DEVICE: c_int = 1;
@@ -55,4 +57,10 @@ impl AccessDescription {
         let all = [Access::None, Access::Read, Access::ReadWrite];
         all.into_iter().find(|access| access.number() == self.flags).ok_or(Code::INVALID_VALUE)
     }
+}
+
+/// The live allocation that holds an address.
+pub(crate) fn allocation(pointer: *const c_void) -> Result<AllocationInfo, Code> {
+    let found = current().allocation_at(pointer.addr() as u64);
+    found.filter(|found| !found.is_freed).ok_or(Code::INVALID_VALUE)
 }

@@ -6,11 +6,10 @@ use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::{Mutex, PoisonError};
 
 use hip_api::{Code, MemcpyKind, MemoryType, PointerAttributes};
-use softhip::control::current;
-use softhip::memory::AllocationInfo;
 
 use crate::capture::{self, NodeKind};
 use crate::export::{HIP, put, status};
+use crate::location::allocation;
 use crate::{advice, audit, pool, registered};
 
 /// Rows of pitched memory begin at multiples of this many bytes, as on gfx942.
@@ -24,12 +23,6 @@ static MANAGED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
 
 fn with_managed<T>(body: impl FnOnce(&mut BTreeSet<u64>) -> T) -> T {
     body(&mut MANAGED.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// The live allocation that holds an address.
-pub(crate) fn allocation(pointer: *const c_void) -> Result<AllocationInfo, Code> {
-    let found = current().allocation_at(pointer.addr() as u64);
-    found.filter(|found| !found.is_freed).ok_or(Code::INVALID_VALUE)
 }
 
 /// What a pointer is; managed memory is told from pinned memory.
