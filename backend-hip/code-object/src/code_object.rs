@@ -68,6 +68,12 @@ impl CodeObject {
         self.symbols.range(name)
     }
 
+    /// The symbol of the function or variable that begins at an address relative to the image.
+    pub fn symbol_at(&self, address: u64) -> Option<&str> {
+        let function = self.function_at(address).filter(|(_, distance)| *distance == 0);
+        function.map(|(name, _)| name).or_else(|| self.symbols.name_at(address))
+    }
+
     /// The function that an address lies in, and the distance from its start.
     pub fn function_at(&self, address: u64) -> Option<(&str, u64)> {
         let kernels = self.kernels.iter().map(|kernel| (kernel.name.as_str(), &kernel.code));

@@ -77,6 +77,12 @@ impl Symbols {
         self.ranges.get(name).cloned()
     }
 
+    /// The first, by name, of the symbols that begin at an address relative to the image.
+    pub(crate) fn name_at(&self, address: u64) -> Option<&str> {
+        let there = self.ranges.iter().filter(|(_, range)| range.start == address);
+        there.map(|(name, _)| name.as_str()).min()
+    }
+
     /// All functions, by address.
     pub(crate) fn functions(&self) -> &[Function] {
         &self.functions

@@ -57,7 +57,7 @@ macro_rules! forward {
         $(
             #[doc = concat!("`", stringify!($name), "`.")]
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name($($argument: $type),*) -> i32 {
+            pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> i32 {
                 crate::export::call(stringify!($name), || {
                     // SAFETY: the caller keeps to HIP's contract, which is the target's.
                     unsafe { (crate::export::HIP.$target)($($argument),*) }
@@ -74,7 +74,7 @@ macro_rules! compose {
         $(
             $(#[$attribute])*
             #[unsafe(no_mangle)]
-            unsafe extern "C" fn $name($($argument: $type),*) -> i32 {
+            pub(crate) unsafe extern "C" fn $name($($argument: $type),*) -> i32 {
                 crate::export::call(stringify!($name), || {
                     let body = || -> Result<(), hip_api::Code> { $body };
                     softhip::api::remember(body())

@@ -1,6 +1,4 @@
 //! Calls that the software device has.
-//!
-//! Names that end in `_spt` use the thread's own default stream, which is the null stream here.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -32,15 +30,10 @@ forward! {
         to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
         kind: c_int,
     ) = memcpy_2d;
-    hipMemcpy2D_spt(
-        to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
-        kind: c_int,
-    ) = memcpy_2d;
     hipMemcpyHtoD(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_htod;
     hipMemcpyDtoD(to: *mut c_void, from: *mut c_void, size: usize) = memcpy_dtod;
 
     hipMemset(to: *mut c_void, value: c_int, size: usize) = memset;
-    hipMemset_spt(to: *mut c_void, value: c_int, size: usize) = memset;
     hipMemsetD16(to: *mut c_void, value: u16, count: usize) = memset_d16;
     hipMemsetD32(to: *mut c_void, value: c_int, count: usize) = memset_d32;
 

@@ -158,7 +158,7 @@ fn graph_of(node: *mut c_void) -> Result<(usize, Graph), Code> {
 /// `hipMemsetParams`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct MemsetParameters {
+pub(crate) struct MemsetParameters {
     to: *mut c_void,
     element_size: c_uint,
     height: usize,
@@ -170,7 +170,7 @@ struct MemsetParameters {
 /// `hipHostNodeParams`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct HostParameters {
+pub(crate) struct HostParameters {
     function: Option<HostFunction>,
     argument: *mut c_void,
 }
@@ -178,7 +178,7 @@ struct HostParameters {
 /// `hipKernelNodeParams`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct KernelParameters {
+pub(crate) struct KernelParameters {
     block: Dim3,
     extra: *mut *mut c_void,
     function: *mut c_void,

@@ -170,35 +170,8 @@ compose! {
         unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream, cooperative: false }, arguments) }
     }
 
-    /// `hipLaunchKernel_spt`.
-    fn hipLaunchKernel_spt(
-        kernel: *const c_void,
-        grid: Dim3,
-        block: Dim3,
-        arguments: *mut *mut c_void,
-        shared_bytes: usize,
-        stream: *mut c_void,
-    ) {
-        // SAFETY: the caller keeps to HIP's contract.
-        unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream, cooperative: false }, arguments) }
-    }
-
     /// `hipLaunchCooperativeKernel`.
     fn hipLaunchCooperativeKernel(
-        kernel: *const c_void,
-        grid: Dim3,
-        block: Dim3,
-        arguments: *mut *mut c_void,
-        shared_bytes: c_uint,
-        stream: *mut c_void,
-    ) {
-        let at = Configuration { grid, block, shared_bytes: shared_bytes as usize, stream, cooperative: true };
-        // SAFETY: the caller keeps to HIP's contract.
-        unsafe { launch(kernel, at, arguments) }
-    }
-
-    /// `hipLaunchCooperativeKernel_spt`.
-    fn hipLaunchCooperativeKernel_spt(
         kernel: *const c_void,
         grid: Dim3,
         block: Dim3,
@@ -350,7 +323,7 @@ unsafe fn is_cooperative(attributes: *const Attribute, count: c_uint) -> bool {
 /// `HIP_LAUNCH_CONFIG`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct DriverLaunch {
+pub(crate) struct DriverLaunch {
     grid: Dim3,
     block: Dim3,
     shared_bytes: c_uint,
@@ -362,7 +335,7 @@ struct DriverLaunch {
 /// `hipLaunchConfig_t`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct RuntimeLaunch {
+pub(crate) struct RuntimeLaunch {
     grid: Dim3,
     block: Dim3,
     shared_bytes: usize,

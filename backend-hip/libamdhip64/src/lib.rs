@@ -17,6 +17,8 @@
 //! | `session` | the settings of `assay sanitize`, and what it is told |
 //! | `registration` | fat binaries, kernels and variables that the compiler's code registers |
 //! | `launch` | `hipLaunchKernel` and the call configuration of `<<<>>>` |
+//! | `per_thread` | calls whose default stream is the thread's own |
+//! | `rtc` | hiprtc, with a clang that the user has |
 //! | `symbol` | variables of the device, by their host addresses |
 //! | `memory` | pitched and managed memory, fills of rectangles, what an address is |
 //! | `registered` | memory of the program's own that kernels reach |
@@ -54,11 +56,13 @@ mod launch;
 mod location;
 mod memory;
 mod other;
+mod per_thread;
 mod pool;
 mod proc_address;
 mod queued;
 mod registered;
 mod registration;
+mod rtc;
 mod session;
 mod stream;
 mod symbol;

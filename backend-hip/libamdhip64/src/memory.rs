@@ -206,12 +206,6 @@ compose! {
         synchronise(null_mut())
     }
 
-    /// `hipMemset2D_spt`.
-    fn hipMemset2D_spt(to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
-        fill_rows(to, pitch, value, width, height, null_mut())?;
-        synchronise(null_mut())
-    }
-
     /// `hipMemset2DAsync`.
     fn hipMemset2DAsync(
         to: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize, stream: *mut c_void,
@@ -240,12 +234,6 @@ compose! {
     fn hipMemcpyDtoH(to: *mut c_void, from: *mut c_void, size: usize) {
         // SAFETY: the caller keeps to HIP's contract.
         status(audit::copy(to, from, size, null_mut(), || unsafe { (HIP.memcpy_dtoh)(to, from, size) }))
-    }
-
-    /// `hipMemcpy_spt`.
-    fn hipMemcpy_spt(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) {
-        // SAFETY: the caller keeps to HIP's contract.
-        status(audit::copy(to, from, size, null_mut(), || unsafe { (HIP.memcpy)(to, from, size, kind) }))
     }
 
     /// `hipMemcpyWithStream`.

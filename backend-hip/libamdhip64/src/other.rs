@@ -82,48 +82,6 @@ unsafe extern "C" fn __hipGetPCH(header: *mut *const c_char, size: *mut c_uint) 
     unsafe { size.write(0) };
 }
 
-/// `HIPRTC_ERROR_INTERNAL_ERROR`.
-const HIPRTC_INTERNAL_ERROR: c_int = 11;
-
-/// Calls of hiprtc that a program finds in this library, as ROCm 6 has them.
-macro_rules! hiprtc {
-    ($($name:ident)*) => {
-        $(
-            #[unsafe(no_mangle)]
-            extern "C" fn $name() -> c_int {
-                print_line(concat!("assay: ", stringify!($name), " needs a compiler, which this library does not have"));
-                HIPRTC_INTERNAL_ERROR
-            }
-        )*
-    };
-}
-
-hiprtc! {
-    hiprtcAddNameExpression
-    hiprtcCompileProgram
-    hiprtcCreateProgram
-    hiprtcDestroyProgram
-    hiprtcGetBitcode
-    hiprtcGetBitcodeSize
-    hiprtcGetCode
-    hiprtcGetCodeSize
-    hiprtcGetLoweredName
-    hiprtcGetProgramLog
-    hiprtcGetProgramLogSize
-    hiprtcLinkAddData
-    hiprtcLinkAddFile
-    hiprtcLinkComplete
-    hiprtcLinkCreate
-    hiprtcLinkDestroy
-    hiprtcVersion
-}
-
-/// `hiprtcGetErrorString`.
-#[unsafe(no_mangle)]
-extern "C" fn hiprtcGetErrorString(_code: c_int) -> *const c_char {
-    c"HIPRTC_ERROR_INTERNAL_ERROR".as_ptr()
-}
-
 lookup! {
     hipGetErrorName
     hipGetErrorString

@@ -19,7 +19,7 @@ const PINNED: c_int = 1;
 /// `hipMemPoolProps`, as far as this library reads it; releases before HIP 6 have zeros in the place of the size.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Properties {
+pub(crate) struct Properties {
     kind: c_int,
     handle_types: c_int,
     location: Location,

@@ -6,11 +6,11 @@ use hip_api::Code;
 
 use crate::export::{Lookup, put};
 use crate::{
-    advice, device, forward, function, graph, launch, memory, other, pool, queued, registered, registration,
-    stream, symbol, unsupported, virtual_memory, volume,
+    advice, device, forward, function, graph, launch, memory, other, per_thread, pool, queued, registered,
+    registration, stream, symbol, unsupported, virtual_memory, volume,
 };
 
-const LOOKUPS: [Lookup; 19] = [
+const LOOKUPS: [Lookup; 20] = [
     advice::address,
     forward::address,
     queued::address,
@@ -21,6 +21,7 @@ const LOOKUPS: [Lookup; 19] = [
     launch::address,
     memory::address,
     other::address,
+    per_thread::address,
     pool::address,
     registered::address,
     registration::address,

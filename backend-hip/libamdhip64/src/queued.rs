@@ -34,7 +34,6 @@ mod last {
 
     queued! {
         Copy hipMemcpyAsync(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy_async [to, from, size];
-        Copy hipMemcpyAsync_spt(to: *mut c_void, from: *const c_void, size: usize, kind: c_int) = memcpy_async [to, from, size];
         Copy hipMemcpy2DAsync(
             to: *mut c_void, to_pitch: usize, from: *const c_void, from_pitch: usize, width: usize, height: usize,
             kind: c_int,
@@ -47,7 +46,7 @@ mod last {
         Fill hipMemsetD32Async(to: *mut c_void, value: c_int, count: usize) = memset_d32_async;
     }
 }
-pub(crate) use last::address as last_address;
+pub(crate) use last::{address as last_address, hipMemcpy2DAsync, hipMemcpyAsync, hipMemsetAsync};
 
 compose! {
     /// `hipLaunchHostFunc`.
@@ -90,18 +89,8 @@ compose! {
         capture::record_event(event, stream)
     }
 
-    /// `hipEventRecord_spt`.
-    fn hipEventRecord_spt(event: *mut c_void, stream: *mut c_void) {
-        capture::record_event(event, stream)
-    }
-
     /// `hipStreamWaitEvent`: a stream that waits for an event of a capture joins it.
     fn hipStreamWaitEvent(stream: *mut c_void, event: *mut c_void, flags: c_uint) {
-        capture::wait_event(stream, event, flags)
-    }
-
-    /// `hipStreamWaitEvent_spt`.
-    fn hipStreamWaitEvent_spt(stream: *mut c_void, event: *mut c_void, flags: c_uint) {
         capture::wait_event(stream, event, flags)
     }
 
@@ -110,18 +99,8 @@ compose! {
         synchronise(stream)
     }
 
-    /// `hipStreamSynchronize_spt`.
-    fn hipStreamSynchronize_spt(stream: *mut c_void) {
-        synchronise(stream)
-    }
-
     /// `hipStreamQuery`.
     fn hipStreamQuery(stream: *mut c_void) {
-        query(stream)
-    }
-
-    /// `hipStreamQuery_spt`.
-    fn hipStreamQuery_spt(stream: *mut c_void) {
         query(stream)
     }
 }

@@ -11,7 +11,7 @@ use crate::capture;
 use crate::export::{HIP, put, status};
 
 /// `hipStreamCallback_t`.
-type Callback = unsafe extern "C" fn(*mut c_void, i32, *mut c_void);
+pub(crate) type Callback = unsafe extern "C" fn(*mut c_void, i32, *mut c_void);
 
 /// A callback with its arguments.
 struct Callee {
@@ -54,13 +54,6 @@ compose! {
 
     /// `hipStreamGetFlags`.
     fn hipStreamGetFlags(stream: *mut c_void, flags: *mut c_uint) {
-        let found = with_non_blocking(|all| all.contains(&stream.addr()));
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(flags, if found { STREAM_NON_BLOCKING } else { 0 }) }
-    }
-
-    /// `hipStreamGetFlags_spt`.
-    fn hipStreamGetFlags_spt(stream: *mut c_void, flags: *mut c_uint) {
         let found = with_non_blocking(|all| all.contains(&stream.addr()));
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(flags, if found { STREAM_NON_BLOCKING } else { 0 }) }

@@ -37,15 +37,6 @@ compose! {
         status(unsafe { (HIP.memcpy)(to, from, size, kind) })
     }
 
-    /// `hipMemcpyToSymbol_spt`.
-    fn hipMemcpyToSymbol_spt(
-        symbol: *const c_void, from: *const c_void, size: usize, offset: usize, kind: c_int,
-    ) {
-        let to = part(symbol, size, offset)?;
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.memcpy)(to, from, size, kind) })
-    }
-
     /// `hipMemcpyToSymbolAsync`.
     fn hipMemcpyToSymbolAsync(
         symbol: *const c_void, from: *const c_void, size: usize, offset: usize, kind: c_int, stream: *mut c_void,
@@ -59,15 +50,6 @@ compose! {
 
     /// `hipMemcpyFromSymbol`.
     fn hipMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, kind: c_int) {
-        let from = part(symbol, size, offset)?;
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.memcpy)(to, from, size, kind) })
-    }
-
-    /// `hipMemcpyFromSymbol_spt`.
-    fn hipMemcpyFromSymbol_spt(
-        to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, kind: c_int,
-    ) {
         let from = part(symbol, size, offset)?;
         // SAFETY: the caller keeps to HIP's contract.
         status(unsafe { (HIP.memcpy)(to, from, size, kind) })

@@ -76,6 +76,7 @@ unsupported! {
     hipGLGetDevices
     hipGetChannelDesc
     hipGetDriverEntryPoint
+    hipGetDriverEntryPoint_spt
     hipGetMipmappedArrayLevel
     hipGetTextureAlignmentOffset
     hipGetTextureObjectResourceDesc
@@ -185,9 +186,11 @@ unsupported! {
     hipMemcpy2DArrayToArray
     hipMemcpy2DFromArray
     hipMemcpy2DFromArrayAsync
+    hipMemcpy2DFromArrayAsync_spt
     hipMemcpy2DFromArray_spt
     hipMemcpy2DToArray
     hipMemcpy2DToArrayAsync
+    hipMemcpy2DToArrayAsync_spt
     hipMemcpy2DToArray_spt
     hipMemcpy3DBatchAsync
     hipMemcpy3DPeer
@@ -199,6 +202,7 @@ unsupported! {
     hipMemcpyBatchAsync
     hipMemcpyDtoA
     hipMemcpyFromArray
+    hipMemcpyFromArray_spt
     hipMemcpyHtoA
     hipMemcpyHtoAAsync
     hipMemcpyParam2D
@@ -230,8 +234,8 @@ unsupported! {
     hipStreamBeginCaptureToGraph
     hipStreamGetAttribute
     hipStreamGetCaptureInfo_v2
+    hipStreamGetCaptureInfo_v2_spt
     hipStreamGetId
-    hipStreamGetPriority_spt
     hipStreamSetAttribute
     hipStreamUpdateCaptureDependencies
     hipStreamWaitValue32

@@ -30,7 +30,7 @@ const HANDLES: usize = 0x57 << 48;
 /// Releases before HIP 6 have a byte, the location, the handle type and the type.
 #[derive(Clone, Copy)]
 #[repr(C, align(8))]
-struct Properties([c_int; 8]);
+pub(crate) struct Properties([c_int; 8]);
 
 /// `hipMemAllocationTypePinned`, the only type there is.
 const PINNED: c_int = 1;

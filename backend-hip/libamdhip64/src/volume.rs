@@ -12,7 +12,7 @@ use crate::memory::{fill_rows, pitched, synchronise};
 /// `hipPitchedPtr`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct PitchedPointer {
+pub(crate) struct PitchedPointer {
     pointer: *mut c_void,
     /// Bytes from row to row.
     pitch: usize,
@@ -25,7 +25,7 @@ struct PitchedPointer {
 /// `hipExtent`: bytes, rows, slices.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Extent {
+pub(crate) struct Extent {
     width: usize,
     height: usize,
     depth: usize,
@@ -43,7 +43,7 @@ struct Position {
 /// `hipMemcpy3DParms`.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Copy3D {
+pub(crate) struct Copy3D {
     from_array: *mut c_void,
     from_position: Position,
     from: PitchedPointer,
@@ -138,21 +138,8 @@ compose! {
         synchronise(null_mut())
     }
 
-    /// `hipMemcpy3D_spt`.
-    fn hipMemcpy3D_spt(given: *const Copy3D) {
-        // SAFETY: the caller keeps to HIP's contract.
-        unsafe { copy(given, null_mut()) }?;
-        synchronise(null_mut())
-    }
-
     /// `hipMemcpy3DAsync`.
     fn hipMemcpy3DAsync(given: *const Copy3D, stream: *mut c_void) {
-        // SAFETY: the caller keeps to HIP's contract.
-        unsafe { copy(given, stream) }
-    }
-
-    /// `hipMemcpy3DAsync_spt`.
-    fn hipMemcpy3DAsync_spt(given: *const Copy3D, stream: *mut c_void) {
         // SAFETY: the caller keeps to HIP's contract.
         unsafe { copy(given, stream) }
     }
@@ -163,19 +150,8 @@ compose! {
         synchronise(null_mut())
     }
 
-    /// `hipMemset3D_spt`.
-    fn hipMemset3D_spt(to: PitchedPointer, value: c_int, extent: Extent) {
-        fill(to, value, extent, null_mut())?;
-        synchronise(null_mut())
-    }
-
     /// `hipMemset3DAsync`.
     fn hipMemset3DAsync(to: PitchedPointer, value: c_int, extent: Extent, stream: *mut c_void) {
-        fill(to, value, extent, stream)
-    }
-
-    /// `hipMemset3DAsync_spt`.
-    fn hipMemset3DAsync_spt(to: PitchedPointer, value: c_int, extent: Extent, stream: *mut c_void) {
         fill(to, value, extent, stream)
     }
 }

@@ -30,10 +30,14 @@ fn library_folder(test: &str) -> PathBuf {
     folder
 }
 
-fn run(program: &str) -> Output {
+fn command(program: &str) -> Command {
     let mut command = Command::new(programs().join(program));
     command.env("LD_LIBRARY_PATH", library_folder(program)).env("LD_BIND_NOW", "1");
-    command.output().expect("the program starts")
+    command
+}
+
+fn run(program: &str) -> Output {
+    command(program).output().expect("the program starts")
 }
 
 fn text(bytes: &[u8]) -> &str {
@@ -137,4 +141,19 @@ fn boxes_are_copied_and_filled() {
 fn static_destructors_and_looked_up_functions_work() {
     let said = "in main: 0 gfx942\nafter main: 3 hipErrorInvalidDeviceFunction\n";
     assert_clean("static_destructor", said);
+}
+
+/// A compiler is not needed for the tests: where there is none, or none that finds its libraries, only the refusal is looked at.
+#[test]
+fn kernels_are_compiled_at_run_time() {
+    let mut alone = command("rtc");
+    alone.env("PATH", "/nowhere").env("ROCM_PATH", "/nowhere").env_remove("HIP_CLANG_PATH");
+    let refused = alone.output().expect("the program starts");
+    for said in [text(&refused.stdout), text(&refused.stderr)] {
+        assert!(said.contains("hiprtc needs clang"), "{said}");
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    if env::split_paths(&path).any(|folder| folder.join("clang++-19").is_file()) {
+        assert_clean("rtc", "log: right\nname: _Z5scaleIfEvPT_i\nrtc: right\n");
+    }
 }

@@ -22,7 +22,7 @@ const fn planted(program: &'static str, says: &'static [&'static str]) -> Plante
     Planted { program, says }
 }
 
-const PLANTED: [Planted; 17] = [
+const PLANTED: [Planted; 18] = [
     planted(
         "rope_positions",
         &[
@@ -91,6 +91,10 @@ const PLANTED: [Planted; 17] = [
             "hipLaunchKernel at stream_race.hip:",
             "no event, synchronisation or common stream orders the two",
         ],
+    ),
+    planted(
+        "thread_streams",
+        &["Race between streams [racecheck]", "hipMemcpyAsync at thread_streams.hip:16", "orders the two"],
     ),
     planted("divergent_barrier", &["Divergent barrier [synccheck]", "at sum("]),
     planted(

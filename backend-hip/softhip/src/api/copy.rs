@@ -10,7 +10,7 @@ use super::host::HostSpan;
 use crate::control::SoftDevice;
 use crate::memory::AccessKind;
 use crate::report::HostCall;
-use crate::sched::{CopyShape, End, StreamId, Work};
+use crate::sched::{CopyShape, End, Work};
 
 /// The direction that a caller passes.
 fn direction(kind: c_int) -> Result<MemcpyKind, Code> {
@@ -94,7 +94,7 @@ impl Copy {
         enter(function, |device, call| {
             // SAFETY: the work has run when `perform` returns.
             match unsafe { self.prepare(device, &call) }? {
-                Some(work) => device.perform(StreamId::NULL, call, work),
+                Some(work) => device.perform(handle::default_stream(), call, work),
                 None => Ok(()),
             }
         })

@@ -2,7 +2,7 @@
 //!
 //! A handle cannot be mistaken for a host pointer, and it says what kind of object it names.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::ptr::without_provenance_mut;
 use std::sync::{Arc, Weak};
@@ -19,6 +19,7 @@ const LEGACY: usize = 1;
 const PER_THREAD: usize = 2;
 
 thread_local! {
+    static DEFAULT_IS_OWN: Cell<bool> = const { Cell::new(false) };
     /// The thread's own default stream, with the device that it is a stream of.
     static OWN_STREAM: RefCell<Option<(Weak<SoftDevice>, StreamId)>> = const { RefCell::new(None) };
 }
@@ -67,10 +68,24 @@ pub(super) fn of_stream(stream: StreamId) -> *mut c_void {
     encode(Tag::Stream, stream.number())
 }
 
-/// The stream of a handle; null is the null stream.
+/// Runs a call of a program that is compiled with a default stream for each thread: no stream means the thread's own.
+pub fn on_thread_stream<T>(body: impl FnOnce() -> T) -> T {
+    let outer = DEFAULT_IS_OWN.replace(true);
+    let outcome = body();
+    DEFAULT_IS_OWN.set(outer);
+    outcome
+}
+
+/// The stream of calls that are given none.
+pub(super) fn default_stream() -> StreamId {
+    if DEFAULT_IS_OWN.get() { per_thread() } else { StreamId::NULL }
+}
+
+/// The stream of a handle; null is the default stream.
 pub(super) fn stream(handle: *mut c_void) -> Result<StreamId, Code> {
     match handle.addr() {
-        0 | LEGACY => return Ok(StreamId::NULL),
+        0 => return Ok(default_stream()),
+        LEGACY => return Ok(StreamId::NULL),
         PER_THREAD => return Ok(per_thread()),
         _ => {}
     }

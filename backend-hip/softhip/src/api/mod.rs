@@ -34,6 +34,7 @@ mod stream;
 mod table;
 
 pub use enter::{called_as, remember};
+pub use handle::on_thread_stream;
 pub use image::code_object_at;
 pub use launch::{argument_values, copy_arguments};
 pub use stream::ticket;

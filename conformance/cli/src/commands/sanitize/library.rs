@@ -25,12 +25,16 @@ pub fn forward() -> Result<PathBuf, Trouble> {
     find(&FORWARD)
 }
 
-/// The names that programs of different releases ask for. The library has the GEMM family of hipBLAS and rocBLAS, too.
-const NAMES: [&str; 13] = [
+/// The names that programs of different releases ask for. The library has hiprtc and the GEMM family of hipBLAS and rocBLAS, too.
+const NAMES: [&str; 17] = [
     "libamdhip64.so",
     "libamdhip64.so.5",
     "libamdhip64.so.6",
     "libamdhip64.so.7",
+    "libhiprtc.so",
+    "libhiprtc.so.5",
+    "libhiprtc.so.6",
+    "libhiprtc.so.7",
     "libhipblas.so",
     "libhipblas.so.0",
     "libhipblas.so.2",
