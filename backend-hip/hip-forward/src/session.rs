@@ -37,6 +37,9 @@ fn open() -> Option<Session> {
     let settings: Settings = serde_json::from_str(&given)
         .inspect_err(|error| print_line(&format!("assay: {FORWARD_VARIABLE}: {error}")))
         .ok()?;
+    if settings.only_children_of.is_some_and(|parent| parent != std::os::unix::process::parent_id()) {
+        return None;
+    }
     let messages = MessageLog::open(settings.messages.clone());
     let messages = messages.inspect_err(|error| print_line(&format!("assay: {error}"))).ok()?;
     let session = Session { settings, messages };

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use hip_api::Code;
@@ -23,6 +23,9 @@ struct Session {
 
 /// `None` inside: the program runs by itself.
 static SESSION: OnceLock<Option<Session>> = OnceLock::new();
+
+/// The process is none of those that were asked for: nothing is told of it.
+static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// What is known of the first fault.
 #[derive(Default)]
@@ -56,6 +59,10 @@ fn open() -> Option<Session> {
             return None;
         }
     };
+    if settings.only_children_of.is_some_and(|parent| parent != std::os::unix::process::parent_id()) {
+        SILENT.store(true, Ordering::Relaxed);
+        return None;
+    }
     let messages = match MessageLog::open(settings.messages.clone()) {
         Ok(messages) => messages,
         Err(error) => {
@@ -173,8 +180,8 @@ pub(crate) fn end_call(name: &str, code: i32) {
     let device = current();
     let reports = device.take_reports();
     let Some(session) = session() else {
-        for report in reports {
-            print_line(&format!("assay: {report}"));
+        if !SILENT.load(Ordering::Relaxed) {
+            reports.iter().for_each(|report| print_line(&format!("assay: {report}")));
         }
         return;
     };
@@ -216,6 +223,7 @@ pub(crate) fn report_host(report: Report) {
 pub(crate) fn refused(name: &str) {
     match session() {
         Some(session) => session.tell(&Message::Unsupported { function: name.to_owned() }),
+        None if SILENT.load(Ordering::Relaxed) => {}
         None => print_line(&format!("assay: {name} is not supported by the software device")),
     }
 }

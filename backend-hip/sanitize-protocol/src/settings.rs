@@ -18,6 +18,8 @@ pub const FORWARD_VARIABLE: &str = "ASSAY_FORWARD";
 pub struct Settings {
     /// The file that messages are appended to.
     pub messages: PathBuf,
+    /// Only a process that this one has started is checked; all are, if there is none.
+    pub only_children_of: Option<u32>,
     /// What is checked. Bounds and lifetimes always are.
     pub tools: Vec<Tool>,
     /// The folder for capsules of launches that fail. All launches are recorded, then.

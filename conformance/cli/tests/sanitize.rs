@@ -165,11 +165,15 @@ fn sanitize(options: &[&str], program: &str) -> (Option<i32>, String, String) {
 }
 
 fn sanitize_path(options: &[&str], program: &str) -> (Option<i32>, String, String) {
+    sanitize_command(options, &[program])
+}
+
+fn sanitize_command(options: &[&str], program: &[&str]) -> (Option<i32>, String, String) {
     // Cargo builds the library for the tests here.
     let library = std::env::current_exe().unwrap().with_file_name("libamdhip64.so");
     assert!(library.exists(), "{} is missing", library.display());
     let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-    command.arg("sanitize").args(options).arg("--").arg(program);
+    command.arg("sanitize").args(options).arg("--").args(program);
     let output = command.env("ASSAY_LIBAMDHIP64", library).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code(), text(output.stdout), text(output.stderr))
@@ -219,6 +223,20 @@ fn tools_that_are_not_asked_for_are_silent() {
     assert_eq!(sanitize(&["--launch", "2-9"], "group_race").0, Some(2), "there is one launch");
     assert_eq!(sanitize(&["--launch", "1"], "group_race").0, Some(1));
     assert_eq!(sanitize(&["--kernel", "other"], "rope_positions").0, Some(1));
+}
+
+#[test]
+fn processes_that_the_program_starts_are_checked_unless_it_alone_is_asked_for() {
+    let leak = programs().join("leak");
+    // The shell stays, so that the program is a process of its own.
+    let shell = ["sh", "-c", "\"$0\"; true", leak.to_str().unwrap()];
+    let (code, _, errors) = sanitize_command(&[], &shell);
+    assert!(code == Some(1) && errors.contains("never freed"), "{errors}");
+    let only = ["--target-processes", "application-only"];
+    let (code, _, errors) = sanitize_command(&only, &shell);
+    assert_eq!(code, Some(2), "{errors}");
+    assert!(errors.contains("made no HIP call") && !errors.contains("never freed"), "{errors}");
+    assert_eq!(sanitize(&only, "leak").0, Some(1));
 }
 
 #[test]

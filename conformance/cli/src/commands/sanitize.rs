@@ -54,6 +54,9 @@ pub struct Sanitize {
     /// Checks other launches than these for bounds and lifetimes only; the first is number 1.
     #[arg(long, value_name = "N[-M]", value_parser = launches)]
     launch: Option<Launches>,
+    /// Which processes are checked.
+    #[arg(long, value_enum, default_value_t = Processes::All)]
+    target_processes: Processes,
     /// Findings that are printed; the others are counted.
     #[arg(long, value_name = "N", default_value_t = 100)]
     max_errors: usize,
@@ -87,6 +90,14 @@ enum On {
     Soft,
     /// On a GPU and ROCm: every call's status, every launch's arguments, and the launch that fails as a capsule for the software device.
     Gpu,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Processes {
+    /// The program and all that it starts.
+    All,
+    /// The program alone: what it starts runs on the software device, and nothing is told of it.
+    ApplicationOnly,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
@@ -146,6 +157,7 @@ impl Sanitize {
         let preloaded = if on_gpu { Some(library::forward()?) } else { None };
         let settings = Settings {
             messages: folder.messages(),
+            only_children_of: (self.target_processes == Processes::ApplicationOnly).then(std::process::id),
             tools: if self.tools.is_empty() { Tool::ALL.to_vec() } else { self.tools.clone() },
             capsules: self.save.is_some().then(|| folder.path().to_owned()),
             sync_per_op: self.sync_per_op || self.save.is_some(),
