@@ -40,7 +40,7 @@ impl Code {
     pub const INVALID_CONTEXT: Self = Self(201);
     /// `hipErrorNoBinaryForGpu`: no kernel image is available for execution on the device.
     pub const NO_BINARY_FOR_GPU: Self = Self(209);
-    /// `hipErrorUnsupportedLimit`: limit is not supported on device.
+    /// `hipErrorUnsupportedLimit`: limit is not supported on this architecture.
     pub const UNSUPPORTED_LIMIT: Self = Self(215);
     /// `hipErrorFileNotFound`: file not found.
     pub const FILE_NOT_FOUND: Self = Self(301);
@@ -89,6 +89,11 @@ impl Code {
         self.entry().map_or(c"unknown error", |entry| entry.2)
     }
 
+    /// Is it one of HIP's?
+    pub fn is_known(self) -> bool {
+        self.entry().is_some()
+    }
+
     fn entry(self) -> Option<&'static Entry> {
         CODES.iter().find(|entry| entry.0 == self.0)
     }
@@ -128,7 +133,7 @@ const CODES: &[Entry] = &[
     Entry(212, c"hipErrorNotMappedAsArray", c"resource not mapped as array"),
     Entry(213, c"hipErrorNotMappedAsPointer", c"resource not mapped as pointer"),
     Entry(214, c"hipErrorECCNotCorrectable", c"uncorrectable ECC error encountered"),
-    Entry(215, c"hipErrorUnsupportedLimit", c"limit is not supported on device"),
+    Entry(215, c"hipErrorUnsupportedLimit", c"limit is not supported on this architecture"),
     Entry(216, c"hipErrorContextAlreadyInUse", c"exclusive-thread device already in use by a different thread"),
     Entry(217, c"hipErrorPeerAccessUnsupported", c"peer access is not supported between these two devices"),
     Entry(218, c"hipErrorInvalidKernelFile", c"invalid kernel file"),

@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::without_provenance_mut;
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 
 use hip_api::{Code, DeviceProperties, DevicePropertiesR0600};
 
@@ -16,6 +17,17 @@ const PCI_BUS_ID: &[u8] = b"0000:00:00.0";
 const LIMIT_STACK: c_int = 0;
 const LIMIT_PRINTF: c_int = 1;
 const LIMIT_HEAP: c_int = 2;
+
+/// `hipDeviceScheduleMask`, and with it all flags of a device.
+const SCHEDULE: c_uint = 7;
+const FLAGS: c_uint = 0x1f;
+/// `hipSharedMemBankSizeFourByte`.
+const BANKS_OF_4_BYTES: c_int = 1;
+
+/// What `hipSetDeviceFlags` was last given.
+static DEVICE_FLAGS: AtomicU32 = AtomicU32::new(0);
+/// What `hipDeviceSetCacheConfig` was last given.
+static CACHE: AtomicI32 = AtomicI32::new(0);
 
 fn is_context(context: *mut c_void) -> Result<(), Code> {
     if context.addr() == CONTEXT { Ok(()) } else { Err(Code::INVALID_VALUE) }
@@ -166,6 +178,9 @@ compose! {
     /// `hipDeviceGetPCIBusId`.
     fn hipDeviceGetPCIBusId(id: *mut c_char, len: c_int, device: c_int) {
         properties(device)?;
+        if usize::try_from(len).is_ok_and(|len| len <= PCI_BUS_ID.len()) {
+            return Err(Code::INVALID_VALUE);
+        }
         // SAFETY: the caller keeps to HIP's contract.
         unsafe { put_text(id, len, PCI_BUS_ID) }
     }
@@ -206,25 +221,33 @@ compose! {
         Err(Code::INVALID_DEVICE)
     }
 
-    /// `hipSetDeviceFlags`: how the host waits changes nothing here.
-    fn hipSetDeviceFlags(_flags: c_uint) {
+    /// `hipSetDeviceFlags`: how the host waits changes nothing here, and can be asked for.
+    fn hipSetDeviceFlags(flags: c_uint) {
+        if flags & !FLAGS != 0 || !(flags & SCHEDULE == 0 || (flags & SCHEDULE).is_power_of_two()) {
+            return Err(Code::INVALID_VALUE);
+        }
+        DEVICE_FLAGS.store(flags & SCHEDULE, Ordering::Relaxed);
         Ok(())
     }
 
     /// `hipGetDeviceFlags`.
     fn hipGetDeviceFlags(flags: *mut c_uint) {
         // SAFETY: null or valid by HIP's contract.
-        unsafe { put(flags, 0) }
+        unsafe { put(flags, DEVICE_FLAGS.load(Ordering::Relaxed)) }
     }
 
-    /// `hipDeviceSetCacheConfig`: there is no choice.
-    fn hipDeviceSetCacheConfig(_configuration: c_int) {
+    /// `hipDeviceSetCacheConfig`: there is no choice, and it can be asked for.
+    fn hipDeviceSetCacheConfig(configuration: c_int) {
+        if !(0..=3).contains(&configuration) {
+            return Err(Code::INVALID_VALUE);
+        }
+        CACHE.store(configuration, Ordering::Relaxed);
         Ok(())
     }
 
     /// `hipDeviceSetSharedMemConfig`: there is no choice.
-    fn hipDeviceSetSharedMemConfig(_configuration: c_int) {
-        Ok(())
+    fn hipDeviceSetSharedMemConfig(configuration: c_int) {
+        if (0..=2).contains(&configuration) { Ok(()) } else { Err(Code::INVALID_VALUE) }
     }
 
     /// `hipProfilerStart`: nothing is profiled.
@@ -254,16 +277,16 @@ compose! {
         unsafe { put(device, 0) }
     }
 
-    /// `hipDeviceGetCacheConfig`: there is no choice.
+    /// `hipDeviceGetCacheConfig`.
     fn hipDeviceGetCacheConfig(configuration: *mut c_int) {
         // SAFETY: null or valid by HIP's contract.
-        unsafe { put(configuration, 0) }
+        unsafe { put(configuration, CACHE.load(Ordering::Relaxed)) }
     }
 
-    /// `hipDeviceGetSharedMemConfig`: there is no choice.
+    /// `hipDeviceGetSharedMemConfig`: banks have 4 bytes.
     fn hipDeviceGetSharedMemConfig(configuration: *mut c_int) {
         // SAFETY: null or valid by HIP's contract.
-        unsafe { put(configuration, 0) }
+        unsafe { put(configuration, BANKS_OF_4_BYTES) }
     }
 
     /// `hipDeviceGetLimit`: the heap of `malloc` in kernels and the buffer of `printf` are the host's.
@@ -369,12 +392,18 @@ compose! {
 
     /// `hipDrvGetErrorName`.
     fn hipDrvGetErrorName(code: i32, out: *mut *const c_char) {
+        if !Code(code).is_known() {
+            return Err(Code::INVALID_VALUE);
+        }
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(out, Code(code).name().as_ptr()) }
     }
 
     /// `hipDrvGetErrorString`.
     fn hipDrvGetErrorString(code: i32, out: *mut *const c_char) {
+        if !Code(code).is_known() {
+            return Err(Code::INVALID_VALUE);
+        }
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(out, Code(code).text().as_ptr()) }
     }

@@ -76,7 +76,7 @@ fn with_pool<T>(pool: *mut c_void, body: impl FnOnce(&mut Pool) -> Result<T, Cod
 }
 
 fn is_device(device: c_int) -> Result<(), Code> {
-    if device == 0 { Ok(()) } else { Err(Code::INVALID_DEVICE) }
+    if device == 0 { Ok(()) } else { Err(Code::INVALID_VALUE) }
 }
 
 /// Allocates from a pool; from the device's present one, if none is given.

@@ -36,12 +36,8 @@ pub(crate) struct Properties([c_int; 8]);
 const PINNED: c_int = 1;
 
 impl Properties {
-    fn new(location: Location) -> Self {
-        Self([PINNED, 0, location.kind, location.id, 0, 0, 0, 0])
-    }
-
-    /// The location, if memory with these properties can be had.
-    fn check(self) -> Result<Location, Code> {
+    /// Can memory with these properties be had?
+    fn check(self) -> Result<(), Code> {
         let (handle_type, location) = match self.0 {
             [PINNED, handle_type, kind, id, ..] => (handle_type, Location { kind, id }),
             // In the later layout this type is invalid.
@@ -51,7 +47,7 @@ impl Properties {
             _ => return Err(Code::INVALID_VALUE),
         };
         location.check()?;
-        if handle_type == 0 { Ok(location) } else { Err(Code::NOT_SUPPORTED) }
+        if handle_type == 0 { Ok(()) } else { Err(Code::NOT_SUPPORTED) }
     }
 }
 
@@ -59,7 +55,7 @@ impl Properties {
 struct Physical {
     file: OwnedFd,
     size: usize,
-    location: Location,
+    properties: Properties,
     /// How often it must be released.
     references: usize,
     /// Parts of reservations that it is mapped to.
@@ -226,6 +222,9 @@ compose! {
     fn hipMemAddressReserve(
         out: *mut *mut c_void, size: usize, alignment: usize, wanted: *mut c_void, flags: c_ulonglong,
     ) {
+        if size == 0 {
+            return Err(Code::OUT_OF_MEMORY);
+        }
         is_granular(size)?;
         if out.is_null() || flags != 0 || !(alignment == 0 || alignment.is_power_of_two()) {
             return Err(Code::INVALID_VALUE);
@@ -277,7 +276,8 @@ compose! {
             return Err(Code::INVALID_VALUE);
         }
         // SAFETY: not null, so valid by HIP's contract.
-        let location = unsafe { properties.read() }.check()?;
+        let properties = unsafe { properties.read() };
+        properties.check()?;
         if size as u64 > current().memory().info().1 {
             return Err(Code::OUT_OF_MEMORY);
         }
@@ -293,7 +293,7 @@ compose! {
         if unsafe { libc::ftruncate(file.as_raw_fd(), length) } != 0 {
             return Err(Code::OUT_OF_MEMORY);
         }
-        let memory = Physical { file, size, location, references: 1, mappings: 0, used: false };
+        let memory = Physical { file, size, properties, references: 1, mappings: 0, used: false };
         let number = with(|state| {
             let number = state.memory.keys().next_back().map_or(HANDLES, |last| *last) + 1;
             state.memory.insert(number, memory);
@@ -332,10 +332,10 @@ compose! {
     /// `hipMemGetAllocationPropertiesFromHandle`.
     fn hipMemGetAllocationPropertiesFromHandle(out: *mut Properties, handle: *mut c_void) {
         let found = with(|state| {
-            state.memory.get(&handle.addr()).map(|memory| memory.location).ok_or(Code::INVALID_VALUE)
+            state.memory.get(&handle.addr()).map(|memory| memory.properties).ok_or(Code::INVALID_VALUE)
         })?;
         // SAFETY: null or valid by HIP's contract.
-        unsafe { put(out, Properties::new(found)) }
+        unsafe { put(out, found) }
     }
 
     /// `hipMemMap`.

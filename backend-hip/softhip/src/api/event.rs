@@ -32,7 +32,8 @@ pub unsafe extern "C" fn hip_event_create(event: *mut *mut c_void) -> i32 {
 /// `event` is null or valid for a write.
 pub unsafe extern "C" fn hip_event_create_with_flags(event: *mut *mut c_void, flags: c_uint) -> i32 {
     enter("hipEventCreateWithFlags", |device, _| {
-        if event.is_null() || flags & !FLAGS != 0 {
+        let shared = flags & flags::EVENT_INTERPROCESS != 0;
+        if event.is_null() || flags & !FLAGS != 0 || (shared && flags & flags::EVENT_DISABLE_TIMING == 0) {
             return Err(Code::INVALID_VALUE);
         }
         let created = device.create_event();

@@ -84,11 +84,15 @@ pub(super) fn default_stream() -> StreamId {
 /// The stream of a handle; null is the default stream.
 pub(super) fn stream(handle: *mut c_void) -> Result<StreamId, Code> {
     match handle.addr() {
-        0 => return Ok(default_stream()),
-        LEGACY => return Ok(StreamId::NULL),
-        PER_THREAD => return Ok(per_thread()),
-        _ => {}
+        0 => Ok(default_stream()),
+        LEGACY => Ok(StreamId::NULL),
+        PER_THREAD => Ok(per_thread()),
+        _ => created_stream(handle),
     }
+}
+
+/// The stream of a handle that a program was given; default streams have none.
+pub(super) fn created_stream(handle: *mut c_void) -> Result<StreamId, Code> {
     decode(Tag::Stream, handle).map(StreamId::from_number)
 }
 

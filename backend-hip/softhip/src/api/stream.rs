@@ -57,7 +57,7 @@ pub unsafe extern "C" fn hip_stream_create_with_priority(
 ///
 /// What is still queued may use its host memory until this returns.
 pub unsafe extern "C" fn hip_stream_destroy(stream: *mut c_void) -> i32 {
-    enter("hipStreamDestroy", |device, call| match handle::stream(stream)? {
+    enter("hipStreamDestroy", |device, call| match handle::created_stream(stream)? {
         StreamId::NULL => Err(Code::INVALID_HANDLE),
         stream => device.destroy_stream(stream, call),
     })

@@ -3,7 +3,7 @@
 use hip_api::Code;
 
 use super::SoftDevice;
-use crate::memory::{AccessKind, AllocationKind};
+use crate::memory::AccessKind;
 use crate::report::{HostCall, Problem, Report, Segment};
 
 impl SoftDevice {
@@ -33,8 +33,26 @@ impl SoftDevice {
 
     /// Is `address` one that kernels can reach?
     pub(crate) fn is_device_address(&self, address: u64) -> bool {
-        // Memory that is registered no longer is the host's alone.
+        // Host memory that is freed, or registered no longer, may be anything of the program's by now.
         let found = self.memory.allocation_at(address);
-        found.is_some_and(|found| !(found.is_freed && found.kind == AllocationKind::Registered))
+        found.is_some_and(|found| !(found.is_freed && found.kind.is_host()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Options;
+    use crate::memory::AllocationKind;
+
+    #[test]
+    fn host_memory_that_was_freed_is_the_program_s_own_again() {
+        let device = SoftDevice::new(Options::default());
+        for (kind, still) in [(AllocationKind::Pinned, false), (AllocationKind::Device, true)] {
+            let address = device.memory.allocate(64, kind, None).unwrap();
+            assert!(device.is_device_address(address));
+            device.memory.free(address, None).unwrap();
+            assert_eq!(device.is_device_address(address), still, "{kind:?}");
+        }
     }
 }
