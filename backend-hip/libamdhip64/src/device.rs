@@ -29,6 +29,12 @@ static DEVICE_FLAGS: AtomicU32 = AtomicU32::new(0);
 /// What `hipDeviceSetCacheConfig` was last given.
 static CACHE: AtomicI32 = AtomicI32::new(0);
 
+/// Forgets what the program has chosen: the device has been reset.
+pub(crate) fn forget_choices() {
+    DEVICE_FLAGS.store(0, Ordering::Relaxed);
+    CACHE.store(0, Ordering::Relaxed);
+}
+
 fn is_context(context: *mut c_void) -> Result<(), Code> {
     if context.addr() == CONTEXT { Ok(()) } else { Err(Code::INVALID_VALUE) }
 }

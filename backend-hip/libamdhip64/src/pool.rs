@@ -127,7 +127,9 @@ pub(crate) fn freed(memory: *mut c_void) {
 compose! {
     /// `hipDeviceGetDefaultMemPool`.
     fn hipDeviceGetDefaultMemPool(pool: *mut *mut c_void, device: c_int) {
-        is_device(device)?;
+        if device != 0 {
+            return Err(Code::INVALID_DEVICE);
+        }
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(pool, without_provenance_mut(DEFAULT)) }
     }

@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hip_api::Code;
 
+use crate::device;
 use crate::export::{HIP, put, status};
 use crate::session;
 
@@ -166,6 +167,7 @@ compose! {
         // SAFETY: the caller keeps to HIP's contract.
         let code = unsafe { (HIP.device_reset)() };
         forget_modules();
+        device::forget_choices();
         status(code)
     }
 }
