@@ -47,7 +47,7 @@ impl Expectations {
     /// Reads a list.
     pub fn read(path: &Path) -> Result<Self, ExpectationsError> {
         let error = |why: String| ExpectationsError { path: path.into(), why };
-        let text = std::fs::read_to_string(path).map_err(|e| error(e.to_string()))?;
+        let text = input_file::read_text(path, input_file::TEXT).map_err(|e| error(e.to_string()))?;
         Self::parse(&text).map_err(error)
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Reads the names; none where the file does not exist.
 pub fn read(path: &Path) -> io::Result<Vec<String>> {
-    match std::fs::read_to_string(path) {
+    match input_file::read_text(path, input_file::TEXT) {
         Ok(text) => Ok(text
             .lines()
             .filter(|l| !l.trim().is_empty() && !l.starts_with('#'))

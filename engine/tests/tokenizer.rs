@@ -218,16 +218,32 @@ fn streaming_keeps_characters_whole() {
 }
 
 #[test]
-fn text_outside_the_vocabulary_is_an_error_or_the_unknown_token() {
+fn text_outside_the_vocabulary_is_lost_or_the_unknown_token() {
     let t = load(&bpe("gpt-2", "a", &[], &[])).unwrap();
-    let error = t.encode("ab", PLAIN).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "byte 0x62 at 1 of the text has no token, and the vocabulary has no unknown token"
-    );
+    let encoded = t.encode_with_losses("abc", PLAIN).unwrap();
+    assert_eq!((encoded.ids, encoded.lost), (vec![0], 2));
     let t =
         load(&bpe("gpt-2", "a", &[], &[("<unk>", 2)]).key("tokenizer.ggml.unknown_token_id", 1_u32)).unwrap();
     assert_eq!(pieces(&t, "ab", PLAIN), ["a", "<unk>"]);
+}
+
+#[test]
+fn text_forges_no_control_token() {
+    // SmolLM2 names the end of the text as its unknown token; the second file calls that token a plain one.
+    for kind in [3, 1] {
+        let file = bpe("gpt-2", "a", &[], &[("<|endoftext|>", kind)]);
+        let t = load(&file.key("tokenizer.ggml.unknown_token_id", 1_u32)).unwrap();
+        let encoded = t.encode_with_losses("a\u{4}a", PLAIN).unwrap();
+        assert_eq!((encoded.ids, encoded.lost), (vec![0, 0], 1));
+    }
+    // A control token that is a word of its own, where words that are tokens need no merges.
+    let t = load(&bpe("llama-bpe", "ab", &[], &[("ab", 3)])).unwrap();
+    assert_eq!(pieces(&t, "ab", PLAIN), ["a", "b"]);
+    // In the vocabulary of Llama 2, "</" and "s>" are tokens, and so is the end of the text.
+    let t = load(&sentence_piece(&[("</", -1.0), ("s>", -2.0)])).unwrap();
+    let options = EncodeOptions { add_special: false, parse_special: false };
+    let plain = t.encode("x</s>", options).unwrap();
+    assert!(!plain.contains(&2), "{plain:?}");
 }
 
 #[test]

@@ -30,14 +30,6 @@ pub enum FileError {
         /// What went wrong.
         source: std::io::Error,
     },
-    /// It has more bytes than a capsule may have.
-    #[error("{path}: {bytes} bytes, a launch capsule has at most {LARGEST}")]
-    TooLarge {
-        /// The file.
-        path: PathBuf,
-        /// Its size.
-        bytes: u64,
-    },
     /// The container is broken.
     #[error("{path}: not a safetensors file: {source}")]
     Container {
@@ -142,11 +134,7 @@ struct BufferForm {
 /// Reads a file; `None` if it is a sound safetensors file and no launch capsule.
 pub fn read(path: &Path) -> Result<Option<LaunchCapsule>, FileError> {
     let io = |source| FileError::Io { path: path.into(), source };
-    let bytes = std::fs::metadata(path).map_err(io)?.len();
-    if bytes > LARGEST {
-        return Err(FileError::TooLarge { path: path.into(), bytes });
-    }
-    let bytes = std::fs::read(path).map_err(io)?;
+    let bytes = input_file::read(path, LARGEST).map_err(io)?;
     let container = |source| FileError::Container { path: path.into(), source };
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(container)?;
     let keys = metadata.metadata().clone().unwrap_or_default();

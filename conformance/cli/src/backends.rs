@@ -52,8 +52,7 @@ pub const KNOWN: &[Known] = &[
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// No backend has that name.
-    #[error("unknown backend '{name}'; did you mean {}? There are {}{}", nearest(name), names(),
-        if cfg!(feature = "hip") { "" } else { "; hip is in programs built with --features hip" })]
+    #[error("unknown backend '{name}'; {}", instead_of(name))]
     Unknown {
         /// The name.
         name: String,
@@ -115,6 +114,18 @@ pub fn names() -> String {
         "{}, soft-deferred, soft-random, mutant:NAME and soft:NAME (see assay zoo --list)",
         known.join(", ")
     )
+}
+
+/// What to ask for instead of a backend that is not there.
+fn instead_of(name: &str) -> String {
+    let (hip, built_with) = ("hip", "programs built with --features hip");
+    match (name == hip, cfg!(feature = "hip")) {
+        (true, false) => format!("it is in {built_with}. Here are {}", names()),
+        (_, true) => format!("did you mean {}? There are {}", nearest(name), names()),
+        (_, false) => {
+            format!("did you mean {}? There are {}; {hip} is in {built_with}", nearest(name), names())
+        }
+    }
 }
 
 /// The name of a backend that is most like `name`.

@@ -43,6 +43,35 @@ fn bad_usage_is_named_and_ends_with_code_2() {
     refused(&["check", "--coverage", "c.html", "--cases", "3"], "--cases");
 }
 
+/// A FIFO would be waited for, and /dev/zero has no end.
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_refused_wherever_a_file_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let fifo = folder.path().join("fifo");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let model = concat!(env!("CARGO_MANIFEST_DIR"), "/../../golden/tiny/llama.gguf");
+    let object = concat!(env!("CARGO_MANIFEST_DIR"), "/../../kernels/hip/objects/add.hsaco");
+    for (path, naming) in [("/dev/zero", "is a device, want a file"), (fifo.to_str().unwrap(), "is a FIFO")] {
+        refused(&["inspect", path], naming);
+        refused(&["tokenize", "-m", path, "-p", "x"], naming);
+        refused(&["tokenize", "-m", model, "-f", path], naming);
+        refused(&["run", "-m", path, "-p", "x"], naming);
+        refused(&["run", "-m", model, "-f", path], naming);
+        refused(&["gpu", "info", path], naming);
+        refused(&["gpu", "lint", path], naming);
+        let bytes = format!("bytes:{path}");
+        let launch = ["gpu", "run", object, "add", "--grid", "1", "--block", "64", "--arg", &bytes];
+        refused(&launch, naming);
+        refused(&["capsule", "show", path], naming);
+        refused(&["replay", path], naming);
+        refused(&["check", "--expectations", path], naming);
+    }
+    refused(&["run", "-m", model, "-p", "x", "-t", "4294967296"], "4294967296 threads, the limit is 1024");
+    refused(&["diff", "-m", model, "-p", "x", "--threads", "1025"], "1025 threads, the limit is 1024");
+    refused(&["check", &"word ".repeat(20_000)], "and 99800 more characters");
+}
+
 #[test]
 fn a_healthy_op_conforms_and_the_reports_say_so() {
     let folder = tempfile::tempdir().unwrap();

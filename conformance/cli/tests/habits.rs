@@ -113,7 +113,10 @@ fn cases_passed_before_interruption(after: Duration) -> u64 {
     interrupt(&child);
     let (code, text, errors) = split(&child.wait_with_output().unwrap());
     assert_eq!(code, Some(130), "{text}{errors}");
-    assert!(text.contains("PARTIAL: interrupted after "), "{text}");
+    if errors.contains("interrupted before a case had ended") {
+        return 0;
+    }
+    assert!(text.contains("PARTIAL: interrupted after "), "{text}{errors}");
     let json: Value = serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
     assert_eq!(json["interrupted"], true);
     assert_eq!(json["totals"]["failed"], 0, "workers finish their cases: {text}");

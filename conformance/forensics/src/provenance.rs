@@ -1,7 +1,6 @@
 //! Which program, which model, which op: what a finding must carry to be of use elsewhere.
 
 use std::fmt::Write;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -28,7 +27,7 @@ impl ModelId {
 
 /// SHA-256 of a file's bytes, in hexadecimal.
 fn sha256(path: &Path) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = input_file::open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
     loop {

@@ -1,6 +1,5 @@
 //! The file's bytes, memory-mapped. The engine's only `unsafe` block is here.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
@@ -12,10 +11,7 @@ use memmap2::Mmap;
 /// bytes, and touching a page past the new end ends the process (`SIGBUS`). Downloaders and
 /// converters that write a temporary file and rename it are safe.
 pub(super) fn map(path: &Path) -> io::Result<Mmap> {
-    let file = File::open(path)?;
-    if file.metadata()?.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, "is a directory, want a GGUF file"));
-    }
+    let file = input_file::open(path)?;
     #[expect(unsafe_code, reason = "a file mapping is outside what the compiler can check")]
     // SAFETY: the map is read-only and private to this process's view, so no Rust code can write
     // through it; that no other process changes the file meanwhile is the documented duty of

@@ -5,11 +5,11 @@
 
 use std::collections::HashMap;
 
-use super::TokenizerError;
 use super::byte_text::ByteText;
 use super::merge::{Merged, Symbol, merge};
 use super::pre::PreTokenizer;
 use super::vocab::Vocab;
+use super::{Encoded, TokenizerError};
 use crate::gguf::Metadata;
 
 /// Merges accepted at most; real vocabularies have up to half a million. Each merge adds at most three symbols to those of
@@ -56,12 +56,13 @@ impl Bpe {
     }
 
     /// Appends the tokens of `text`.
-    pub(super) fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
+    pub(super) fn encode(&self, vocab: &Vocab, text: &str, out: &mut Encoded) -> Result<(), TokenizerError> {
         self.pre.words(text, |word| {
-            let whole = self.pre.prefers_whole_words().then(|| vocab.id(&self.alphabet.encode(word)));
+            let whole =
+                self.pre.prefers_whole_words().then(|| vocab.id_of_plain(&self.alphabet.encode(word)));
             match whole.flatten() {
                 Some(id) => {
-                    out.push(id);
+                    out.ids.push(id);
                     Ok(())
                 }
                 None => self.encode_word(vocab, word.as_bytes(), out),
@@ -69,21 +70,24 @@ impl Bpe {
         })
     }
 
-    fn encode_word(&self, vocab: &Vocab, word: &[u8], out: &mut Vec<u32>) -> Result<(), TokenizerError> {
+    /// A byte without a token becomes the unknown one; where there is none it is lost, as in llama.cpp.
+    fn encode_word(&self, vocab: &Vocab, word: &[u8], out: &mut Encoded) -> Result<(), TokenizerError> {
         let symbol =
             |(i, &byte): (usize, &u8)| Symbol { start: i, end: i + 1, id: self.bytes[usize::from(byte)] };
         let pair = |left: Symbol, right: Symbol| {
             self.merges.get(&(left.id, right.id)).map(|&(rank, id)| Merged { rank, id })
         };
-        let is_token = |id: u32| (id as usize) < vocab.len();
-        for symbol in merge(word.iter().enumerate().map(symbol), pair) {
-            if is_token(symbol.id) {
-                out.push(symbol.id);
+        for symbol in merge(word.iter().enumerate().map(symbol), pair)? {
+            if vocab.is_plain(symbol.id) {
+                out.ids.push(symbol.id);
                 continue;
             }
-            for (at, &byte) in (symbol.start..).zip(&word[symbol.start..symbol.end]) {
-                let token = Some(self.bytes[usize::from(byte)]).filter(|&id| is_token(id)).or(vocab.unknown);
-                out.push(token.ok_or(TokenizerError::NoToken { byte, at })?);
+            for &byte in &word[symbol.start..symbol.end] {
+                let token = Some(self.bytes[usize::from(byte)]).filter(|&id| vocab.is_plain(id));
+                match token.or(vocab.unknown) {
+                    Some(id) => out.ids.push(id),
+                    None => out.lost += 1,
+                }
             }
         }
         Ok(())

@@ -127,6 +127,14 @@ pub enum TokenizerError {
         /// Its index in the piece of text between special tokens.
         at: usize,
     },
+    /// A piece of text that is too long for one word.
+    #[error("a piece of text of {found} symbols without a break, the limit is {limit}")]
+    TooLong {
+        /// Its symbols.
+        found: usize,
+        /// Symbols that a piece may have.
+        limit: usize,
+    },
     /// An id outside the vocabulary.
     #[error("token {id} of a vocabulary of {tokens}")]
     UnknownId {

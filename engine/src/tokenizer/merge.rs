@@ -6,6 +6,8 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::TokenizerError;
+
 /// A range of the text that has been merged. `id` belongs to the caller, e.g. a token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Symbol {
@@ -21,64 +23,96 @@ pub(super) struct Merged {
     pub(super) id: u32,
 }
 
+/// Symbols of a text at most: what is kept of each takes some 50 bytes.
+const MAX_SYMBOLS: usize = 1 << 24;
+
+/// No node.
+const NONE: u32 = u32::MAX;
+
+/// A symbol in the list. Positions and indices are `u32`: there are at most [`MAX_SYMBOLS`], of up to four bytes each.
 struct Node {
-    symbol: Symbol,
-    prev: Option<usize>,
-    next: Option<usize>,
-    live: bool,
+    start: u32,
+    end: u32,
+    id: u32,
+    prev: u32,
+    next: u32,
+}
+
+impl Node {
+    fn symbol(&self) -> Symbol {
+        Symbol { start: self.start as usize, end: self.end as usize, id: self.id }
+    }
+
+    /// A node that was merged into the one before it is an empty range.
+    fn is_live(&self) -> bool {
+        self.start < self.end
+    }
 }
 
 /// A pair to merge, ordered by its first two fields. The ends are those at the time it was found.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Candidate {
     rank: u32,
-    left: usize,
-    right: usize,
-    left_end: usize,
-    right_end: usize,
+    left: u32,
+    right: u32,
+    left_end: u32,
+    right_end: u32,
     id: u32,
 }
 
-/// Merges `symbols`, which are adjacent ranges, until `pair` returns `None` for all neighbours.
+/// Merges `symbols`, which are adjacent ranges, none of them empty, until `pair` returns `None` for all neighbours.
 pub(super) fn merge(
     symbols: impl IntoIterator<Item = Symbol>,
     pair: impl Fn(Symbol, Symbol) -> Option<Merged>,
-) -> Vec<Symbol> {
-    let mut nodes: Vec<Node> = symbols
-        .into_iter()
-        .enumerate()
-        .map(|(i, symbol)| Node { symbol, prev: i.checked_sub(1), next: Some(i + 1), live: true })
-        .collect();
-    if let Some(last) = nodes.last_mut() {
-        last.next = None;
-    }
-
-    let candidate = |nodes: &[Node], left: usize, right: usize| {
-        let (l, r) = (nodes[left].symbol, nodes[right].symbol);
-        let Merged { rank, id } = pair(l, r)?;
+) -> Result<Vec<Symbol>, TokenizerError> {
+    let mut nodes = list(symbols)?;
+    let candidate = |nodes: &[Node], left: u32, right: u32| {
+        let (l, r) = (nodes.get(left as usize)?, nodes.get(right as usize)?);
+        let Merged { rank, id } = pair(l.symbol(), r.symbol())?;
         Some(Reverse(Candidate { rank, left, right, left_end: l.end, right_end: r.end, id }))
     };
-    let mut queue: BinaryHeap<_> = (1..nodes.len()).filter_map(|i| candidate(&nodes, i - 1, i)).collect();
+    let mut queue: BinaryHeap<_> =
+        (0..).zip(&nodes).filter_map(|(at, node)| candidate(&nodes, at, node.next)).collect();
 
     while let Some(Reverse(c)) = queue.pop() {
-        let (left, right) = (&nodes[c.left], &nodes[c.right]);
-        let fresh =
-            left.live && right.live && left.symbol.end == c.left_end && right.symbol.end == c.right_end;
+        let (left, right) = (&nodes[c.left as usize], &nodes[c.right as usize]);
+        let fresh = left.is_live() && right.is_live() && left.end == c.left_end && right.end == c.right_end;
         if !fresh {
             continue;
         }
         let (prev, next) = (left.prev, right.next);
-        nodes[c.right].live = false;
-        nodes[c.left].symbol.end = c.right_end;
-        nodes[c.left].symbol.id = c.id;
-        nodes[c.left].next = next;
-        if let Some(next) = next {
-            nodes[next].prev = Some(c.left);
+        let gone = &mut nodes[c.right as usize];
+        gone.start = gone.end;
+        let merged = &mut nodes[c.left as usize];
+        (merged.end, merged.id, merged.next) = (c.right_end, c.id, next);
+        if let Some(next) = nodes.get_mut(next as usize) {
+            next.prev = c.left;
         }
-        queue.extend(prev.and_then(|prev| candidate(&nodes, prev, c.left)));
-        queue.extend(next.and_then(|next| candidate(&nodes, c.left, next)));
+        queue.extend(candidate(&nodes, prev, c.left));
+        queue.extend(candidate(&nodes, c.left, next));
     }
-    nodes.into_iter().filter(|n| n.live).map(|n| n.symbol).collect()
+    Ok(nodes.iter().filter(|node| node.is_live()).map(Node::symbol).collect())
+}
+
+/// The symbols as a list.
+fn list(symbols: impl IntoIterator<Item = Symbol>) -> Result<Vec<Node>, TokenizerError> {
+    let mut symbols = symbols.into_iter();
+    let mut nodes: Vec<Node> = Vec::new();
+    let narrow = |at: usize| u32::try_from(at).expect("symbols of up to four bytes, 2^24 of them");
+    for symbol in symbols.by_ref().take(MAX_SYMBOLS) {
+        let at = narrow(nodes.len());
+        let prev = at.checked_sub(1).unwrap_or(NONE);
+        let (start, end) = (narrow(symbol.start), narrow(symbol.end));
+        nodes.push(Node { start, end, id: symbol.id, prev, next: at + 1 });
+    }
+    let more = symbols.count();
+    if more > 0 {
+        return Err(TokenizerError::TooLong { found: MAX_SYMBOLS + more, limit: MAX_SYMBOLS });
+    }
+    if let Some(last) = nodes.last_mut() {
+        last.next = NONE;
+    }
+    Ok(nodes)
 }
 
 #[cfg(test)]
@@ -92,7 +126,7 @@ mod tests {
             let (_, rank) = table.iter().find(|(t, _)| *t == &text[l.start..r.end])?;
             Some(Merged { rank: *rank, id: 0 })
         });
-        merged.iter().map(|s| text[s.start..s.end].to_owned()).collect()
+        merged.unwrap().iter().map(|s| text[s.start..s.end].to_owned()).collect()
     }
 
     #[test]
@@ -109,6 +143,17 @@ mod tests {
     #[test]
     fn stale_pairs_are_skipped() {
         assert_eq!(run("abcd", &[("ab", 1), ("bc", 2), ("cd", 3), ("abcd", 4)]), ["abcd"]);
+    }
+
+    #[test]
+    fn a_text_that_would_take_all_memory_is_refused() {
+        let symbols = |count: usize| (0..count).map(|at| Symbol { start: at, end: at + 1, id: 0 });
+        let error = merge(symbols(MAX_SYMBOLS + 2), |_, _| None).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "a piece of text of 16777218 symbols without a break, the limit is 16777216"
+        );
+        assert_eq!(merge(symbols(MAX_SYMBOLS), |_, _| None).unwrap().len(), MAX_SYMBOLS);
     }
 
     #[test]

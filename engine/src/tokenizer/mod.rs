@@ -60,6 +60,15 @@ pub struct Tokenizer {
     add_space_prefix: bool,
 }
 
+/// What a text became.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Encoded {
+    /// The tokens.
+    pub ids: Vec<u32>,
+    /// Bytes that the vocabulary has no token for, nor one for unknown text. They are left out.
+    pub lost: usize,
+}
+
 impl Tokenizer {
     /// Reads the keys `tokenizer.ggml.*`.
     pub fn from_metadata(meta: &Metadata) -> Result<Self, TokenizerError> {
@@ -136,27 +145,32 @@ impl Tokenizer {
         self.vocab.id(text)
     }
 
-    /// The ids of `text`.
+    /// The ids of `text`, without what no token can say.
     pub fn encode(&self, text: &str, options: EncodeOptions) -> Result<Vec<u32>, TokenizerError> {
-        let mut out = Vec::new();
+        Ok(self.encode_with_losses(text, options)?.ids)
+    }
+
+    /// The ids of `text`, and how much of it they do not say.
+    pub fn encode_with_losses(&self, text: &str, options: EncodeOptions) -> Result<Encoded, TokenizerError> {
+        let mut out = Encoded::default();
         if options.add_special {
-            out.extend(self.add_bos);
+            out.ids.extend(self.add_bos);
         }
         let mut after_special = true;
         for fragment in self.specials.partition(text, options.parse_special) {
             match fragment {
-                Fragment::Token(id) => out.push(id),
+                Fragment::Token(id) => out.ids.push(id),
                 Fragment::Text(text) => self.encode_text(text, after_special, &mut out)?,
             }
             after_special = matches!(fragment, Fragment::Token(_));
         }
         if options.add_special {
-            out.extend(self.add_eos);
+            out.ids.extend(self.add_eos);
         }
         Ok(out)
     }
 
-    fn encode_text(&self, text: &str, after_special: bool, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
+    fn encode_text(&self, text: &str, after_special: bool, out: &mut Encoded) -> Result<(), TokenizerError> {
         match &self.model {
             Model::Bpe(bpe) => bpe.encode(&self.vocab, text, out),
             Model::SentencePiece(model) => {

@@ -4,9 +4,9 @@
 //! of the highest score are merged until none is left. A character without a token becomes its bytes,
 //! `<0xAB>` each.
 
-use super::TokenizerError;
 use super::merge::{Merged, Symbol, merge};
 use super::vocab::Vocab;
+use super::{Encoded, TokenizerError};
 use crate::gguf::Metadata;
 
 /// Replaces a space.
@@ -39,24 +39,24 @@ impl SentencePiece {
     }
 
     /// Appends the tokens of `text`, in which spaces have already become [`SPACE`].
-    pub(super) fn encode(&self, vocab: &Vocab, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
+    pub(super) fn encode(&self, vocab: &Vocab, text: &str, out: &mut Encoded) -> Result<(), TokenizerError> {
         let symbol = |(start, c): (usize, char)| {
             let end = start + c.len_utf8();
-            Symbol { start, end, id: vocab.id(&text[start..end]).unwrap_or(NO_TOKEN) }
+            Symbol { start, end, id: vocab.id_of_plain(&text[start..end]).unwrap_or(NO_TOKEN) }
         };
         let pair = |left: Symbol, right: Symbol| {
             let joint = &text[left.start..right.end];
-            let id = if joint.len() <= self.longest { vocab.id(joint)? } else { return None };
+            let id = if joint.len() <= self.longest { vocab.id_of_plain(joint)? } else { return None };
             Some(Merged { rank: self.ranks[id as usize], id })
         };
-        for symbol in merge(text.char_indices().map(symbol), pair) {
+        for symbol in merge(text.char_indices().map(symbol), pair)? {
             if symbol.id != NO_TOKEN {
-                out.push(symbol.id);
+                out.ids.push(symbol.id);
                 continue;
             }
             for (at, &byte) in (symbol.start..).zip(&text.as_bytes()[symbol.start..symbol.end]) {
                 let token = self.bytes[usize::from(byte)].or(vocab.unknown);
-                out.push(token.ok_or(TokenizerError::NoToken { byte, at })?);
+                out.ids.push(token.ok_or(TokenizerError::NoToken { byte, at })?);
             }
         }
         Ok(())

@@ -128,6 +128,8 @@ impl Vocab {
                 vocab.kinds[id as usize] = TokenKind::Control;
             }
         }
+        // Some files name the end of the text as their unknown token. Text must not become that.
+        vocab.unknown = vocab.unknown.filter(|&id| vocab.kinds[id as usize] != TokenKind::Control);
         let bad_byte =
             |&(_, text, kind): &(u32, &str, TokenKind)| kind == TokenKind::Byte && byte_of(text).is_none();
         if let Some((id, text, _)) = vocab.iter().find(bad_byte) {
@@ -142,6 +144,16 @@ impl Vocab {
 
     pub(super) fn id(&self, text: &str) -> Option<u32> {
         self.ids.get(text).copied()
+    }
+
+    /// The token that text with this spelling may become. Text never becomes a control token: whoever wrote it could end a turn.
+    pub(super) fn id_of_plain(&self, text: &str) -> Option<u32> {
+        self.id(text).filter(|&id| self.is_plain(id))
+    }
+
+    /// Whether text may become this token.
+    pub(super) fn is_plain(&self, id: u32) -> bool {
+        self.kinds.get(id as usize).is_some_and(|kind| !kind.is_special())
     }
 
     pub(super) fn text(&self, id: u32) -> Result<&str, TokenizerError> {

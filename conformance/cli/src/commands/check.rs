@@ -165,7 +165,11 @@ impl Check {
         }
         finished.interrupted = watch.interrupted();
         if finished.results.is_empty() {
-            return if finished.interrupted { Ok(End::Interrupted) } else { Err(self.nothing_ran()) };
+            if !finished.interrupted {
+                return Err(self.nothing_ran());
+            }
+            say("interrupted before a case had ended: there is no report");
+            return Ok(End::Interrupted);
         }
         if let (true, Some(folder)) = (finished.device_code.is_empty(), &settings.objects) {
             say(&format!(
@@ -192,7 +196,7 @@ impl Check {
             let what = format!("this shard has none of the {matching} cases of '{}'", self.filter);
             return Trouble::Input(what);
         }
-        let what = format!("no case's name contains all of '{}' (see assay list)", self.filter);
+        let what = format!("no case's name contains all of {} (see assay list)", super::quoted(&self.filter));
         Trouble::Input(what + &super::backend_words(&self.filter))
     }
 

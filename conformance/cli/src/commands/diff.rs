@@ -12,7 +12,7 @@ use forensics::diff::{self, Kind, stored};
 use forensics::provenance::ModelId;
 use kernels::DType;
 
-use super::model::{FileArgs, Loading, RailArgs, given_text, probe_reached};
+use super::model::{FileArgs, Loading, RailArgs, given_text, probe_reached, thread_count};
 use super::progress::Progress;
 use super::{End, Trouble, print};
 
@@ -55,7 +55,7 @@ pub struct Diff {
     #[arg(long, default_value = "cpu", value_name = "NAME")]
     right: String,
     /// Threads of the backend cpu; one per core for 0.
-    #[arg(long, default_value_t = 0, value_name = "N")]
+    #[arg(long, default_value_t = 0, value_name = "N", value_parser = thread_count)]
     threads: usize,
     /// Type of the KV cache: f32, f16 or q8_0.
     #[arg(long, default_value = "f16", value_name = "TYPE")]

@@ -22,7 +22,7 @@ impl List {
         let filter = Filter::new(&self.filter);
         let names: Vec<_> = KNOWN.iter().flat_map(|backend| suite::names(backend.name, &filter)).collect();
         if names.is_empty() {
-            let what = format!("no case's name contains all of '{}'", self.filter);
+            let what = format!("no case's name contains all of {}", super::quoted(&self.filter));
             return Err(Trouble::Input(what + &super::backend_words(&self.filter)));
         }
         if self.count {

@@ -195,6 +195,16 @@ impl Cli {
     }
 }
 
+/// Something that the user wrote, for a message: its first 200 characters.
+fn quoted(text: &str) -> String {
+    let mut start = text.chars();
+    let shown: String = start.by_ref().take(200).collect();
+    match start.count() {
+        0 => format!("'{shown}'"),
+        more => format!("'{shown}…' and {more} more characters"),
+    }
+}
+
 /// The first failure to write to standard output, other than a reader that has gone away.
 static OUTPUT_FAILURE: OnceLock<io::Error> = OnceLock::new();
 

@@ -32,7 +32,7 @@ pub struct ModelArgs {
     #[arg(long, default_value = "cpu", value_name = "NAME", help = super::backend_help())]
     pub backend: String,
     /// Threads of the backend cpu; one per core for 0. The results are the same for every number.
-    #[arg(short, long, default_value_t = 0, value_name = "N")]
+    #[arg(short, long, default_value_t = 0, value_name = "N", value_parser = thread_count)]
     pub threads: usize,
     #[command(flatten)]
     pub hip: HipArgs,
@@ -125,7 +125,7 @@ impl FileArgs {
 impl ModelFile {
     /// Ids of a text as a prompt: BOS where the model wants it, control tokens recognised.
     pub fn prompt(&self, text: &str) -> Result<Vec<u32>, Trouble> {
-        Ok(self.tokenizer.encode(text, EncodeOptions { add_special: true, parse_special: true })?)
+        encode(&self.tokenizer, text, EncodeOptions { add_special: true, parse_special: true })
     }
 }
 
@@ -207,12 +207,34 @@ impl Loading {
     }
 }
 
+/// Threads that a backend may be asked for.
+const MAX_THREADS: usize = 1024;
+
+/// A number of threads.
+pub fn thread_count(text: &str) -> Result<usize, String> {
+    let count = text.parse::<usize>().map_err(|error| error.to_string())?;
+    if count > MAX_THREADS {
+        return Err(format!("{count} threads, the limit is {MAX_THREADS}"));
+    }
+    Ok(count)
+}
+
+/// The tokens of a text. Says on standard error what of it they leave out.
+pub fn encode(tokenizer: &Tokenizer, text: &str, options: EncodeOptions) -> Result<Vec<u32>, Trouble> {
+    let encoded = tokenizer.encode_with_losses(text, options)?;
+    if encoded.lost > 0 {
+        let bytes = if encoded.lost == 1 { "byte" } else { "bytes" };
+        say(&format!("note: {} {bytes} of the text left out: the vocabulary has no token", encoded.lost));
+    }
+    Ok(encoded.ids)
+}
+
 /// A text file without the line break at its end, which editors add. `-` is standard input.
 pub fn read_text(path: &Path) -> Result<String, Trouble> {
     let (name, read) = if path == Path::new("-") {
-        ("standard input".into(), std::io::read_to_string(std::io::stdin()))
+        ("standard input".into(), input_file::read_text_from(std::io::stdin(), input_file::TEXT))
     } else {
-        (path.display().to_string(), std::fs::read_to_string(path))
+        (path.display().to_string(), input_file::read_text(path, input_file::TEXT))
     };
     let mut text = read.map_err(|e| Trouble::Input(format!("{name}: {e}")))?;
     if text.ends_with('\n') {

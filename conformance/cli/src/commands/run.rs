@@ -15,7 +15,7 @@ use engine::tokenizer::EncodeOptions;
 use kernels::{Backend, Identity};
 use serde_json::json;
 
-use super::model::{ModelArgs, ModelFile, given_text};
+use super::model::{ModelArgs, ModelFile, encode, given_text};
 use super::{End, Trouble, interrupt, note_failure, print, say};
 
 /// Tokens of a prompt that run together.
@@ -245,7 +245,7 @@ impl Talk<'_> {
         let messages: Vec<_> = system.chain(messages.iter().cloned()).collect();
         // A template writes its own BOS.
         let options = EncodeOptions { add_special: false, parse_special: true };
-        Ok(self.file.tokenizer.encode(&template.render(&messages, true)?, options)?)
+        encode(&self.file.tokenizer, &template.render(&messages, true)?, options)
     }
 
     /// Turns from standard input until it ends.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use engine::gguf::Gguf;
 use engine::tokenizer::{EncodeOptions, Tokenizer};
 
-use super::model::{given_text, parse_ids};
+use super::model::{encode, given_text, parse_ids};
 use super::{End, Trouble, print};
 
 /// Shows the tokens of a text, or the text of tokens.
@@ -58,7 +58,7 @@ impl Tokenize {
         let Input { prompt, file, tokens } = &self.input;
         let ids = match tokens {
             Some(tokens) => parse_ids(tokens)?,
-            None => tokenizer.encode(&given_text(prompt.as_deref(), file.as_deref())?, options)?,
+            None => encode(&tokenizer, &given_text(prompt.as_deref(), file.as_deref())?, options)?,
         };
         if self.pieces {
             for &id in &ids {

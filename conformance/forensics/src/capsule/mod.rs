@@ -175,7 +175,7 @@ pub fn files(folder: &Path) -> std::io::Result<Vec<PathBuf>> {
 pub fn read(path: &Path) -> Result<Vec<Capsule>, CapsuleError> {
     let io = |source| CapsuleError::Io { path: path.into(), source };
     let container = |source| CapsuleError::Container { path: path.into(), source };
-    let bytes = std::fs::read(path).map_err(io)?;
+    let bytes = input_file::read(path, input_file::BINARY).map_err(io)?;
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(container)?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(container)?;
     let keys = metadata.metadata().clone().unwrap_or_default();

@@ -168,7 +168,7 @@ fn finding(
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, StoredError> {
-    std::fs::read(path).map_err(|source| StoredError::Io { path: path.into(), source })
+    input_file::read(path, input_file::BINARY).map_err(|source| StoredError::Io { path: path.into(), source })
 }
 
 fn content(path: &Path, what: impl std::fmt::Display) -> StoredError {

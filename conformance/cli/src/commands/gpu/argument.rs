@@ -1,7 +1,6 @@
 //! Kernel arguments as a user writes them: `buf:in.bin`, `out:4096:out.bin`, `u32:5`.
 
-use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use half::f16;
@@ -66,7 +65,8 @@ impl FromStr for Value {
             "out" => pair().and_then(|(size, save)| Ok(buffer(Content::Unwritten(bytes(size)?), save)))?,
             "zero" => pair().and_then(|(size, save)| Ok(buffer(Content::Zero(bytes(size)?), save)))?,
             "bytes" => {
-                let content = fs::read(rest).map_err(|error| format!("{rest}: {error}"))?;
+                let content = input_file::read(Path::new(rest), input_file::BINARY)
+                    .map_err(|error| format!("{rest}: {error}"))?;
                 Self::Bytes(content, kind.to_owned())
             }
             _ => Self::Bytes(number(kind, rest)?, kind.to_owned()),
@@ -138,7 +138,8 @@ impl Content {
         let host = |size: u64| usize::try_from(size).map_err(|error| format!("{size} bytes: {error}"));
         match self {
             Self::File(path) => {
-                let bytes = fs::read(path).map_err(|error| format!("{}: {error}", path.display()))?;
+                let bytes = input_file::read(path, input_file::BINARY)
+                    .map_err(|error| format!("{}: {error}", path.display()))?;
                 let address = allocate(bytes.len() as u64)?;
                 memory.write(address, &bytes).map_err(|fault| fault.to_string())?;
                 Ok((address, bytes.len()))

@@ -39,7 +39,7 @@ impl Source {
 }
 
 pub fn read(path: &Path) -> Result<Vec<u8>, Trouble> {
-    std::fs::read(path).map_err(|error| trouble(path, error))
+    input_file::read(path, input_file::BINARY).map_err(|error| trouble(path, error))
 }
 
 /// Bad input: what is wrong with a file.

@@ -12,6 +12,7 @@ use softhip::sched::{Counters, Given, Limits, Policy, Shape};
 
 use super::argument::{Placed, SYNTAX, Value};
 use super::file::{Source, no_kernel};
+use crate::commands::model::thread_count;
 use crate::commands::{End, Trouble, print};
 
 /// Runs a kernel on the software HIP device, with every access checked, and counts what it costs.
@@ -55,7 +56,7 @@ pub struct Launch {
     #[arg(long, conflicts_with = "bounds_only")]
     strict_races: bool,
     /// Host threads that run workgroups; results do not depend on it.
-    #[arg(long)]
+    #[arg(long, value_parser = thread_count)]
     threads: Option<usize>,
     /// Wave instructions after which a launch counts as endless.
     #[arg(long)]

@@ -72,7 +72,7 @@ impl Suppressions {
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, Trouble> {
         let wrong = |error: &dyn std::fmt::Display| Trouble::Input(format!("{}: {error}", path.display()));
-        let text = std::fs::read_to_string(path).map_err(|error| wrong(&error))?;
+        let text = input_file::read_text(path, input_file::TEXT).map_err(|error| wrong(&error))?;
         let read: Self = toml::from_str(&text).map_err(|error| wrong(&error))?;
         if read.suppression.contains(&Suppression::default()) {
             return Err(wrong(&"a suppression that says nothing suppresses everything"));
