@@ -1,7 +1,8 @@
 //! Launching the test objects' kernels without the HIP calls around them.
 #![allow(dead_code, reason = "each test binary uses its own part")]
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use bytemuck::NoUninit;
 use code_object::CodeObject;
@@ -16,6 +17,8 @@ pub struct Device {
     object: Arc<CodeObject>,
     /// Where the object's image is.
     base: u64,
+    /// Kernels that have been launched: they are prepared once, as programs do it.
+    kernels: Mutex<HashMap<String, Arc<LoadedKernel>>>,
     pub dynamic_lds: u32,
     pub checks: Checks,
     pub limits: Limits,
@@ -82,6 +85,7 @@ impl Device {
             memory,
             object: Arc::new(object),
             base,
+            kernels: Mutex::default(),
             dynamic_lds: 0,
             checks: Checks::ALL,
             limits: Limits { threads: 2, budget: 1 << 32 },
@@ -119,6 +123,12 @@ impl Device {
         }
     }
 
+    fn kernel(&self, name: &str) -> Arc<LoadedKernel> {
+        let mut kernels = self.kernels.lock().unwrap();
+        let load = || Arc::new(LoadedKernel::new(Arc::clone(&self.object), name, self.base).unwrap());
+        Arc::clone(kernels.entry(name.to_owned()).or_insert_with(load))
+    }
+
     pub fn run(
         &self,
         kernel: &str,
@@ -129,9 +139,8 @@ impl Device {
         let kernarg = arguments.finish(grid, block);
         let address = self.memory.allocate(kernarg.len() as u64, AllocationKind::Kernarg, None).unwrap();
         self.memory.write(address, &kernarg).unwrap();
-        let kernel = LoadedKernel::new(Arc::clone(&self.object), kernel, self.base).unwrap();
         let dispatch = Dispatch {
-            kernel: Arc::new(kernel),
+            kernel: self.kernel(kernel),
             grid,
             block,
             dynamic_lds: self.dynamic_lds,
@@ -144,8 +153,10 @@ impl Device {
             bounds_only: false,
             site: None,
         };
-        let memory = self.memory.launch(dispatch.groups(), self.checks);
+        let memory = self.memory.launch(dispatch.groups(), self.checks).without_footprint();
         let result = dispatch.kernel.run(&dispatch, &memory, self.limits);
+        // A launch that still holds the space would make the free copy it.
+        drop(memory);
         self.memory.free(address, None).unwrap();
         result.map(|ran| ran.counters)
     }
