@@ -55,7 +55,7 @@ pub(super) const fn fits<F: Format, T: Tile>() -> bool {
 /// `rest` computes those sixteen results of the group of products beginning at its first argument that it is called with.
 pub(super) fn add<F: Format, T: Tile>(
     avx512: Avx512,
-    factors: &Factors,
+    factors: &Factors<'_>,
     d: &mut [Lanes],
     rest: impl FnMut(usize, Place, &mut [u32; SIDE]),
 ) -> bool {
@@ -68,7 +68,7 @@ pub(super) fn add<F: Format, T: Tile>(
 #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl")]
 #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2,popcnt,lzcnt")]
 fn add_all<F: Format, T: Tile>(
-    factors: &Factors,
+    factors: &Factors<'_>,
     d: &mut [Lanes],
     mut rest: impl FnMut(usize, Place, &mut [u32; SIDE]),
 ) -> bool {
@@ -121,7 +121,7 @@ struct Side {
 /// Takes A and B apart. Answers false if there are infinities, NaNs, or numbers whose products f32 may not hold.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline]
-fn take_apart<F: Format>(factors: &Factors, [a, b]: &mut [Side; 2]) -> bool {
+fn take_apart<F: Format>(factors: &Factors<'_>, [a, b]: &mut [Side; 2]) -> bool {
     // That field is 151 − exponent.
     if !F::WIDE {
         let mut bits = _mm512_setzero_si512();
@@ -143,7 +143,7 @@ fn take_apart<F: Format>(factors: &Factors, [a, b]: &mut [Side; 2]) -> bool {
 /// Elements of f16; the fields are `top` − exponent. Collects the magnitudes as the largest of each half word.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline]
-fn side_of_f16(registers: &[Lanes; 2], side: &mut Side, top: i16, largest: &mut __m512i) {
+fn side_of_f16(registers: &[&Lanes; 2], side: &mut Side, top: i16, largest: &mut __m512i) {
     for (r, register) in registers.iter().enumerate() {
         for (quarter, lanes) in register.as_chunks::<SIDE>().0.iter().enumerate() {
             // SAFETY: sixteen words.
@@ -171,7 +171,7 @@ fn side_of_f16(registers: &[Lanes; 2], side: &mut Side, top: i16, largest: &mut 
 /// not zero, and the largest.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")]
 #[inline]
-fn side_of_bf16(registers: &[Lanes; 2], side: &mut Side) -> RangeInclusive<i32> {
+fn side_of_bf16(registers: &[&Lanes; 2], side: &mut Side) -> RangeInclusive<i32> {
     let mut least = _mm512_set1_epi16(0xff);
     let mut largest = _mm512_set1_epi16(1);
     for (r, register) in registers.iter().enumerate() {

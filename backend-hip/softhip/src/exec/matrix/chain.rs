@@ -43,13 +43,13 @@ impl<T: Tile> Product for ChainF32<T> {
     const REGISTERS: usize = 1;
     const RESULTS: usize = T::RESULTS;
 
-    fn add(factors: &Factors, d: &mut [Lanes]) {
+    fn add(factors: &Factors<'_>, d: &mut [Lanes]) {
         widest(AddF32::<T> { factors, d, ty: PhantomData });
     }
 }
 
 struct AddF32<'a, T> {
-    factors: &'a Factors,
+    factors: &'a Factors<'a>,
     d: &'a mut [Lanes],
     ty: PhantomData<T>,
 }
@@ -82,13 +82,13 @@ impl<const M: usize> Product for ChainF64<M> {
     const WIDTH: usize = 2;
     const HAS_LANE_GROUPS: bool = false;
 
-    fn add(factors: &Factors, d: &mut [Lanes]) {
+    fn add(factors: &Factors<'_>, d: &mut [Lanes]) {
         widest(AddF64::<M> { factors, d });
     }
 }
 
 struct AddF64<'a, const M: usize> {
-    factors: &'a Factors,
+    factors: &'a Factors<'a>,
     d: &'a mut [Lanes],
 }
 
@@ -112,7 +112,7 @@ impl<const M: usize> Job for AddF64<'_, M> {
     #[inline(always)]
     fn run(self) {
         let control = self.factors.control;
-        let side = |[low, high]: &[Lanes; 2], operand| self.numbers([low, high], operand);
+        let side = |[low, high]: &[&Lanes; 2], operand| self.numbers([low, high], operand);
         let (a, b) = (side(&self.factors.a, 0), side(&self.factors.b, 1));
         for r in 0..self.d.len() / 2 {
             let mut sums = self.numbers([&self.d[2 * r], &self.d[2 * r + 1]], 2);

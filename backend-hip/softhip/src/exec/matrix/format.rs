@@ -126,7 +126,7 @@ impl<const PER: usize> Elements<PER> {
 
     /// Takes the elements in `registers`.
     #[inline(always)]
-    pub fn fill<F: Format>(&mut self, registers: &[Lanes; 2]) {
+    pub fn fill<F: Format>(&mut self, registers: &[&Lanes; 2]) {
         let bits = F::INPUT.bits();
         let (mut smallest, mut largest) = ([i32::MAX / 2; WAVE], [ZERO; WAVE]);
         let mut specials = [0; WAVE];

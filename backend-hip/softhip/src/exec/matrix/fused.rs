@@ -33,7 +33,7 @@ impl<A: Format, B: Format, T: Tile, const PER: usize> Product for Fused<A, B, T,
     const REGISTERS: usize = A::INPUT.bits() * PER / 32;
     const RESULTS: usize = T::RESULTS;
 
-    fn add(factors: &Factors, d: &mut [Lanes]) {
+    fn add(factors: &Factors<'_>, d: &mut [Lanes]) {
         #[cfg(target_arch = "x86_64")]
         if blocked::fits::<A, T>()
             && let Some(avx512) = Avx512::get()
@@ -63,7 +63,7 @@ pub(super) const SMALLEST: i32 = -100;
 pub(super) const LARGEST: i32 = 125;
 
 struct Add<'a, A, B, T, const PER: usize> {
-    factors: &'a Factors,
+    factors: &'a Factors<'a>,
     d: &'a mut [Lanes],
     ty: PhantomData<(A, B, T)>,
 }
@@ -93,7 +93,7 @@ impl<A: Format, B: Format, T: Tile, const PER: usize> Job for Add<'_, A, B, T, P
 /// Sixteen results that [`blocked`] leaves over; exponents are as [`Add::run`] asks for.
 #[cfg(target_arch = "x86_64")]
 struct Rest<'a, F, T, const PER: usize> {
-    factors: &'a Factors,
+    factors: &'a Factors<'a>,
     /// A and B, once they have been needed.
     elements: &'a mut Option<[Elements<PER>; 2]>,
     first: usize,
@@ -125,7 +125,7 @@ impl<F: Format, T: Tile, const PER: usize> Job for Rest<'_, F, T, PER> {
 #[cold]
 #[inline(never)]
 fn add_rarely<A: Format, B: Format, T: Tile, const PER: usize>(
-    factors: &Factors,
+    factors: &Factors<'_>,
     a: &Elements<PER>,
     b: &Elements<PER>,
     overflows: bool,

@@ -14,23 +14,23 @@ impl<T: Tile, const PER: usize> Product for Integer<T, PER> {
     const REGISTERS: usize = PER / 4;
     const RESULTS: usize = T::RESULTS;
 
-    fn add(factors: &Factors, d: &mut [Lanes]) {
+    fn add(factors: &Factors<'_>, d: &mut [Lanes]) {
         widest(Add::<T, PER> { factors, d, ty: PhantomData });
     }
 }
 
 struct Add<'a, T, const PER: usize> {
-    factors: &'a Factors,
+    factors: &'a Factors<'a>,
     d: &'a mut [Lanes],
     ty: PhantomData<T>,
 }
 
 /// The bytes of a lane. f32 holds them, and the sum of 32 products, exactly.
 #[inline(always)]
-fn bytes<const PER: usize>(registers: &[Lanes; 2]) -> [[f32; WAVE]; PER] {
+fn bytes<const PER: usize>(registers: &[&Lanes; 2]) -> [[f32; WAVE]; PER] {
     let mut bytes = [[0.0; WAVE]; PER];
     for (e, lanes) in bytes.iter_mut().enumerate() {
-        for (value, word) in lanes.iter_mut().zip(&registers[e / 4]) {
+        for (value, word) in lanes.iter_mut().zip(registers[e / 4]) {
             *value = f32::from((word >> (8 * (e % 4))) as i8);
         }
     }

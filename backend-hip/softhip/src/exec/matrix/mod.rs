@@ -19,6 +19,8 @@ mod sum;
 mod tests;
 mod tile;
 
+use std::ops::Range;
+
 use super::core::cx::{Cx, Handler, Step};
 use super::core::uop::Uop;
 use crate::isa::inst::Mfma;
@@ -45,22 +47,25 @@ struct Slots {
 
 /// A and B as an operation finds them. Formats of fewer bits per lane use the first register only.
 #[derive(Debug, Clone, Copy)]
-struct Factors {
-    a: [Lanes; 2],
+struct Factors<'a> {
+    a: [&'a Lanes; 2],
     /// In the lane-group pattern that the instruction asks for.
-    b: [Lanes; 2],
+    b: [&'a Lanes; 2],
     control: Mfma,
 }
 
-impl Factors {
-    fn new<P: Product>(file: &[Lanes], slots: Slots, control: Mfma) -> Self {
-        let registers = |first: usize| [file[first], file[first + P::REGISTERS - 1]];
-        let mut b = registers(slots.b);
-        if P::HAS_LANE_GROUPS && control.blgp != 0 {
-            b = b.map(|register| std::array::from_fn(|lane| register[lane_of_b(control.blgp, lane)]));
-        }
-        Self { a: registers(slots.a), b, control }
+/// Copies of A and B, where they cannot stay in their places.
+fn copies<P: Product>(file: &[Lanes], slots: Slots, control: Mfma) -> [[Lanes; 2]; 2] {
+    let registers = |first: usize| [file[first], file[first + P::REGISTERS - 1]];
+    let mut b = registers(slots.b);
+    if P::HAS_LANE_GROUPS && control.blgp != 0 {
+        b = b.map(|register| std::array::from_fn(|lane| register[lane_of_b(control.blgp, lane)]));
     }
+    [registers(slots.a), b]
+}
+
+fn disjoint(a: &Range<usize>, b: &Range<usize>) -> bool {
+    a.end <= b.start || b.end <= a.start
 }
 
 /// A matrix operation.
@@ -75,22 +80,34 @@ trait Product {
     const HAS_LANE_GROUPS: bool = true;
 
     /// Adds the product to `d`, which holds C.
-    fn add(factors: &Factors, d: &mut [Lanes]);
+    fn add(factors: &Factors<'_>, d: &mut [Lanes]);
 }
 
 /// Carries an operation out on a vector file.
 fn multiply<P: Product>(file: &mut [Lanes], slots: Slots, control: Mfma) {
-    let factors = Factors::new::<P>(file, slots, control);
-    // C moves to where D will be; A and B, which D may overlap, have been copied.
+    let [a, b] = [slots.a, slots.b].map(|first| first..first + P::REGISTERS);
+    let d = slots.d..slots.d + P::RESULTS;
+    let in_place = disjoint(&a, &d) && disjoint(&b, &d) && disjoint(&a, &b);
+    let as_they_are = in_place && (control.blgp == 0 || !P::HAS_LANE_GROUPS);
+    let copies = (!as_they_are).then(|| copies::<P>(file, slots, control));
+    // C moves to where D will be; A and B, if D overlaps them, have been copied.
     if slots.constant {
         let constant = [file[slots.c], file[slots.c + P::WIDTH - 1]];
-        for (r, register) in file[slots.d..slots.d + P::RESULTS].iter_mut().enumerate() {
+        for (r, register) in file[d.clone()].iter_mut().enumerate() {
             *register = constant[r % P::WIDTH];
         }
     } else if slots.c != slots.d {
         file.copy_within(slots.c..slots.c + P::RESULTS, slots.d);
     }
-    P::add(&factors, &mut file[slots.d..slots.d + P::RESULTS]);
+    if let Some([[a, more_a], [b, more_b]]) = &copies {
+        P::add(&Factors { a: [a, more_a], b: [b, more_b], control }, &mut file[d]);
+        return;
+    }
+    let Ok([a, b, d]) = file.get_disjoint_mut([a, b, d]) else {
+        unreachable!("the registers are apart from each other")
+    };
+    let last = P::REGISTERS - 1;
+    P::add(&Factors { a: [&a[0], &a[last]], b: [&b[0], &b[last]], control }, d);
 }
 
 fn run<P: Product>(c: &mut Cx<'_>, u: &Uop) -> Step {

@@ -8,14 +8,14 @@ use crate::exec::float::{f32_of_f16, fma};
 use crate::memory::Lanes;
 
 /// Element `e` of a lane, as bits.
-fn bits(registers: &[Lanes; 2], lane: usize, e: usize, width: usize) -> u64 {
+fn bits(registers: &[&Lanes; 2], lane: usize, e: usize, width: usize) -> u64 {
     let at = e * width;
     let word = registers[at / 32][lane] >> (at % 32);
     u64::from(word) & (u64::MAX >> (64 - width))
 }
 
 /// What register `r` of `lane` holds in D, if it holds `addend` in C; of any shape but those of f64.
-pub(super) fn result(shape: Shape, factors: &Factors, r: usize, lane: usize, addend: u32) -> u32 {
+pub(super) fn result(shape: Shape, factors: &Factors<'_>, r: usize, lane: usize, addend: u32) -> u32 {
     let (mut row, mut column) = (Vec::with_capacity(shape.k), Vec::with_capacity(shape.k));
     for k in 0..shape.k {
         let (from_a, from_b) = shape.lanes(factors.control, r, lane, k);
@@ -67,11 +67,11 @@ fn dot(input: Input, row: &[Element], column: &[Element], addend: u32) -> u32 {
 
 /// As [`result`], of f64: register pair `r`.
 #[cfg(test)]
-pub(super) fn result_f64(shape: Shape, factors: &Factors, r: usize, lane: usize, addend: u64) -> u64 {
+pub(super) fn result_f64(shape: Shape, factors: &Factors<'_>, r: usize, lane: usize, addend: u64) -> u64 {
     let signed = |bits: u64, operand: u8| {
         f64::from_bits(bits ^ (u64::from((factors.control.blgp >> operand) & 1) << 63))
     };
-    let pair = |[low, high]: &[Lanes; 2], lane: usize| u64::from(low[lane]) | (u64::from(high[lane]) << 32);
+    let pair = |[low, high]: &[&Lanes; 2], lane: usize| u64::from(low[lane]) | (u64::from(high[lane]) << 32);
     let mut sum = signed(addend, 2);
     for k in 0..shape.k {
         let (from_a, from_b) = shape.lanes(factors.control, r, lane, k);

@@ -123,8 +123,8 @@ fn compare(op: Op, draw: &mut Draw, kind: Kind, addend: Kind) {
         abid: draw.below(1 << cbsz) as u8,
         blgp: if draw.below(3) == 0 { draw.below(8) as u8 } else { 0 },
     };
-    // D apart from C, over it, or partly so.
-    let d = [D, C, C + 2][draw.below(3) as usize];
+    // D apart from C, over it, partly so, or over A and B, too.
+    let d = [D, C, C + 2, A][draw.below(4) as usize];
     let slots = Slots { a: A, b: B, c: C, d, constant: draw.below(8) == 0 };
     let before = file.clone();
     kernel(&mut file, slots, control);
@@ -132,7 +132,7 @@ fn compare(op: Op, draw: &mut Draw, kind: Kind, addend: Kind) {
     if !is_f64 {
         b = b.map(|lanes| std::array::from_fn(|lane| lanes[lane_of_b(control.blgp, lane)]));
     }
-    let factors = Factors { a: [before[A], before[A + 1]], b, control };
+    let factors = Factors { a: [&before[A], &before[A + 1]], b: [&b[0], &b[1]], control };
     for r in 0..shape.results() {
         let from = if slots.constant { C } else { C + r * if is_f64 { 2 } else { 1 } };
         for lane in 0..WAVE {
