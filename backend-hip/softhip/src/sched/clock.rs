@@ -2,12 +2,20 @@
 
 /// Per stream, how many of its operations happened before.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Clock(Vec<u64>);
+pub struct Clock {
+    /// Of the null stream, which most programs have alone.
+    null: u64,
+    /// Of the others, from stream 1 on.
+    others: Vec<u64>,
+}
 
 impl Clock {
     /// How many operations of `stream` happened before.
     pub fn of(&self, stream: usize) -> u64 {
-        self.0.get(stream).copied().unwrap_or(0)
+        match stream.checked_sub(1) {
+            None => self.null,
+            Some(other) => self.others.get(other).copied().unwrap_or(0),
+        }
     }
 
     /// Did the operation numbered `number` (from 1) of `stream` happen before?
@@ -17,15 +25,20 @@ impl Clock {
 
     /// Notes that `stream` got as far as `number`.
     pub fn reach(&mut self, stream: usize, number: u64) {
-        if self.0.len() <= stream {
-            self.0.resize(stream + 1, 0);
+        let Some(other) = stream.checked_sub(1) else {
+            self.null = self.null.max(number);
+            return;
+        };
+        if self.others.len() <= other {
+            self.others.resize(other + 1, 0);
         }
-        self.0[stream] = self.0[stream].max(number);
+        self.others[other] = self.others[other].max(number);
     }
 
     /// Notes everything that `other` knows.
     pub fn join(&mut self, other: &Self) {
-        for (stream, &number) in other.0.iter().enumerate() {
+        self.null = self.null.max(other.null);
+        for (stream, &number) in (1..).zip(&other.others) {
             self.reach(stream, number);
         }
     }
