@@ -31,6 +31,7 @@ mod hostcall;
 pub mod isa;
 pub mod lint;
 pub mod memory;
+mod prefetch;
 pub mod report;
 pub mod sched;
 pub mod trace;

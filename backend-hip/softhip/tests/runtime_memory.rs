@@ -374,3 +374,56 @@ fn addresses_follow_from_the_seed() {
     assert_eq!(bases(1), bases(1));
     assert_ne!(bases(1), bases(2));
 }
+
+#[test]
+fn rows_of_lanes_are_stored_together_and_the_highest_lane_wins() {
+    let memory = memory();
+    for (dwords, gap) in [(1u32, 12u64), (2, 0), (4, 16), (1, 0)] {
+        let base = device(&memory, 4096);
+        let launch = memory.launch(1, Checks::ALL);
+        let size = u64::from(4 * dwords);
+        // Rows of 16 lanes. The third row is over the first one.
+        let addresses = std::array::from_fn(|lane| {
+            let (row, column) = (lane as u64 / 16, lane as u64 % 16);
+            base + if row == 2 { 0 } else { row * (16 * size + gap) } + column * size
+        });
+        let data: Vec<Lanes> = (0..dwords)
+            .map(|i| std::array::from_fn(|lane| 1000 * i + u32::try_from(lane).unwrap()))
+            .collect();
+        launch.store(&mut launch.group(0), &access(u64::MAX, &addresses, 4 * dwords), &data).unwrap();
+        for lane in 0..WAVE {
+            for (i, register) in (0u64..).zip(&data) {
+                let mut word = [0; 4];
+                memory.read(addresses[lane] + 4 * i, &mut word, true).unwrap();
+                let last = if lane < 16 { lane + 32 } else { lane };
+                assert_eq!(u32::from_le_bytes(word), register[last], "{dwords} dwords, lane {lane}");
+            }
+        }
+        let end = addresses[63] + size;
+        assert!(memory.read(end, &mut [0], true).is_err(), "nothing behind was written");
+        if gap > 0 {
+            assert!(memory.read(base + 16 * size, &mut [0], true).is_err(), "nothing between was written");
+        }
+    }
+}
+
+#[test]
+fn one_workgroup_is_recorded_only_for_its_footprint() {
+    let memory = memory();
+    let base = counted(&memory, 256);
+    let place = strided(base, 4);
+    let store = |launch: &LaunchMemory, group: u32| {
+        launch.store(&mut launch.group(group), &access(u64::MAX, &place, 4), &[[group; WAVE]])
+    };
+    let launch = memory.launch(1, Checks::ALL);
+    store(&launch, 0).unwrap();
+    assert!(!launch.footprint().writes.is_empty());
+    let launch = memory.launch(1, Checks::ALL).without_footprint();
+    store(&launch, 0).unwrap();
+    assert!(launch.footprint().writes.is_empty());
+    // Two race, whether somebody asks for the footprint or not.
+    let launch = memory.launch(2, Checks::ALL).without_footprint();
+    store(&launch, 0).unwrap();
+    let fault = store(&launch, 1).unwrap_err();
+    assert!(matches!(fault.fault.kind, FaultKind::Race { .. }));
+}

@@ -21,6 +21,7 @@ use super::unwaited;
 use crate::hostcall::Host;
 use crate::isa::{Format, Inst};
 use crate::memory::{FaultKind, Group, LaunchMemory, RaceNote, Within};
+use crate::prefetch::prefetch;
 use crate::report::{LdsProblem, Problem, Segment};
 use crate::waits;
 
@@ -330,6 +331,10 @@ pub(super) fn interpret(c: &mut Cx<'_>, budget: u64, turn: u64) -> Step {
             return c.fault(Trap::new(Problem::Instruction { words: Vec::new(), reason }));
         };
         c.wave.pc = at + 1;
+        // Neighbours are several cache lines apart.
+        if let Some(soon) = program.uop(at + 2) {
+            prefetch(soon);
+        }
         c.counters.instructions[u.kind as usize] += 1;
         if c.wave.poison != 0 && poison::gate(c, u) != Step::Next {
             return Step::Trap;

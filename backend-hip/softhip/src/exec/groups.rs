@@ -121,6 +121,7 @@ impl Run<'_> {
 impl Groups<'_> {
     /// Runs them on up to `threads` threads.
     pub(super) fn run(&self, memory: &LaunchMemory, threads: usize) -> Result<(Counters, Notes), Failed> {
+        memory.set_alone(threads == 1);
         let shares = Shares::new(self.dispatch.groups(), threads);
         let run = Run { groups: self, memory, shares, failures: Failures::default() };
         let untested = self.program.untested().clone();
@@ -157,6 +158,7 @@ impl Groups<'_> {
     /// Runs them together: all are there from the beginning, and get their turns one after the other, so that they can
     /// wait for each other.
     pub(super) fn run_together(&self, memory: &LaunchMemory) -> Result<(Counters, Notes), Failed> {
+        memory.set_alone(true);
         let shares = Shares::new(self.dispatch.groups(), 1);
         let run = Run { groups: self, memory, shares, failures: Failures::default() };
         let begin = |number| {

@@ -9,7 +9,10 @@ use super::shadow::Shadow;
 use super::site::Site;
 use super::undo::{Contents, Undo};
 
-/// An allocation, live or freed. A freed one keeps its identity and has no bytes.
+/// Bytes of arguments that are kept for the next launch.
+const KEPT: u64 = 4096;
+
+/// An allocation, live or freed. A freed one keeps its identity and has no bytes that can be accessed.
 #[derive(Debug)]
 pub(super) struct Allocation {
     /// Address of the first byte.
@@ -99,11 +102,30 @@ impl Allocation {
     pub(super) fn bury(&mut self, freed: Option<Site>) {
         self.limit = 0;
         self.writable = false;
-        self.cells = Cells::empty();
-        self.init = Init::empty();
+        // The next launch's arguments come to the same place.
+        if self.kind != AllocationKind::Kernarg || self.size > KEPT {
+            self.cells = Cells::empty();
+            self.init = Init::empty();
+        }
         self.shadow = Shadow::empty();
         self.undo = Undo::default();
         self.freed = freed;
+    }
+
+    /// Makes freed arguments those of another launch, if they have as many bytes as `data`.
+    pub(super) fn revive(&mut self, allocated: &mut Option<Site>, data: &[u8]) -> bool {
+        let size = data.len() as u64;
+        // A tombstone that others held has no bytes.
+        let fits = self.is_freed() && self.size == size && self.init.len() == size;
+        if fits && self.kind == AllocationKind::Kernarg {
+            self.limit = size;
+            self.cells.write(0, data);
+            self.init.cover(0, size);
+            self.label = Mutex::new(None);
+            (self.allocated, self.freed) = (allocated.take(), None);
+            return true;
+        }
+        false
     }
 
     pub(super) fn contents(&self) -> Contents<'_> {

@@ -11,6 +11,7 @@ use bytemuck::allocation::try_zeroed_slice_box;
 
 use super::bulk;
 use super::words::Words;
+use crate::prefetch::prefetch;
 
 /// Pinned memory is given to the host as a pointer. It has whole pages of this many bytes, as the real runtime's has, so that
 /// access to it can be taken from the host and given back.
@@ -73,6 +74,14 @@ impl Cells {
     pub(super) fn words(&self, offset: u64, count: usize) -> &[AtomicU32] {
         let first = self.start + index(offset >> 2);
         &self.words[first..first + count]
+    }
+
+    /// Asks the host for the bytes at `offset`, if there are any: they are to be loaded soon.
+    #[inline]
+    pub(super) fn prefetch(&self, offset: u64) {
+        if let Some(word) = self.words.get(self.start + index(offset >> 2)) {
+            prefetch(word);
+        }
     }
 
     /// The 4 bytes at `offset`, which need not be aligned.

@@ -118,8 +118,8 @@ impl LaunchMemory {
         recorder.finish()
     }
 
-    /// Whether the race detector has to see an access: not if kernels cannot write there, and not if it reads what
-    /// is known as read by many.
+    /// Whether the race detector has to see an access: not if there is one workgroup only or kernels cannot write there, and not
+    /// if it reads what is known as read by many.
     #[inline]
     pub(super) fn needs_record(
         &self,
@@ -129,6 +129,7 @@ impl LaunchMemory {
         len: u64,
     ) -> bool {
         self.checks.races
+            && self.records
             && allocation.writable
             && !(kind == AccessKind::Read && allocation.shadow.is_shared(self.order.launch(), offset, len))
     }
@@ -192,7 +193,10 @@ impl LaunchMemory {
             return Ok(Some(allocation));
         }
         let mut recorder = self.recorder(allocation, group, access.touch(kind), access.pc);
-        each_block(access, addresses, base, |block, mask| recorder.touch(block, mask));
+        each_block(access, addresses, base, |block, mask| {
+            allocation.cells.prefetch(block * BLOCK);
+            recorder.touch(block, mask);
+        });
         if let Err(conflict) = recorder.finish() {
             let distance = |lane: &usize| (allocation.base + conflict.offset).wrapping_sub(addresses[*lane]);
             let lane = lanes(access.exec).find(|lane| distance(lane) < size).unwrap_or(0);

@@ -6,6 +6,7 @@
 //! This is what makes "the last workgroup to finish sums the partial results" no race.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use super::fault::{AccessKind, LaneFault};
@@ -124,11 +125,19 @@ pub(super) struct Order {
     later_actors: Mutex<Vec<(u32, u32)>>,
     /// What the atomics on an address have published.
     published: Mutex<HashMap<u64, Clocks>>,
+    /// One thread runs all workgroups.
+    alone: AtomicBool,
 }
 
 impl Order {
     pub(super) fn new(launch: u32, groups: u32) -> Self {
-        Self { launch, groups, later_actors: Mutex::default(), published: Mutex::default() }
+        Self {
+            launch,
+            groups,
+            later_actors: Mutex::default(),
+            published: Mutex::default(),
+            alone: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn launch(&self) -> u32 {
@@ -137,6 +146,16 @@ impl Order {
 
     pub(super) fn groups(&self) -> u32 {
         self.groups
+    }
+
+    pub(super) fn set_alone(&self, alone: bool) {
+        self.alone.store(alone, Ordering::Relaxed);
+    }
+
+    /// Whether nobody else changes records meanwhile.
+    #[inline]
+    pub(super) fn is_alone(&self) -> bool {
+        self.alone.load(Ordering::Relaxed)
     }
 
     pub(super) fn group(id: u32) -> Group {

@@ -123,7 +123,7 @@ impl Memory {
         &self,
         size: u64,
         kind: AllocationKind,
-        site: Option<Site>,
+        mut site: Option<Site>,
         data: &[u8],
     ) -> Result<u64, MemoryError> {
         if size == 0 {
@@ -137,6 +137,14 @@ impl Memory {
             return Err(refuse());
         }
         let slot = if pinned { None } else { Some(state.slots.take(kind, size).ok_or_else(refuse)?) };
+        if let Some(base) = slot
+            && kind == AllocationKind::Kernarg
+            && data.len() as u64 == size
+            && Arc::make_mut(&mut state.space).revive(base, &mut site, data)
+        {
+            state.used += size;
+            return Ok(base);
+        }
         let Some(allocation) = Allocation::new(slot, size, kind, site) else {
             if let Some(base) = slot {
                 state.slots.quarantine(kind, base, size);
@@ -299,6 +307,7 @@ impl Memory {
             checks,
             wide: Arc::clone(&self.wide),
             numbers: Arc::clone(&self.launches),
+            records: true,
             revocable: false,
         }
     }
@@ -348,4 +357,43 @@ fn chunks(len: u64) -> impl Iterator<Item = (u64, usize)> {
         at += take as u64;
         chunk
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As many as arguments have slots, and some more.
+    const LAUNCHES: u8 = 150;
+
+    #[test]
+    fn arguments_that_take_the_place_of_others_are_their_own() {
+        let memory = Memory::new(1, 1 << 20);
+        let mut freed = std::collections::HashSet::new();
+        for launch in 0..LAUNCHES {
+            // Of two kernels.
+            let size = if launch % 4 == 0 { 24 } else { 40 };
+            let data: Vec<u8> = (launch..).take(size).collect();
+            let site = Some(Site::new("host.rs", u32::from(launch) + 1));
+            let base =
+                memory.allocate_with(size as u64, AllocationKind::Kernarg, site.clone(), &data).unwrap();
+            freed.remove(&base);
+            let mut got = vec![0; size];
+            memory.read(base, &mut got, true).unwrap();
+            assert_eq!(got, data);
+            assert!(memory.check(AccessKind::Read, base, size as u64 + 1).is_err());
+            let info = memory.allocation_at(base).unwrap();
+            assert_eq!((info.allocated, info.is_freed, info.label), (site, false, None));
+            memory.label(base, "arguments");
+            memory.free(base, None).unwrap();
+            freed.insert(base);
+            for &base in &freed {
+                assert!(memory.check(AccessKind::Read, base, 1).is_err(), "freed arguments have no bytes");
+                assert!(memory.allocation_at(base).unwrap().is_freed);
+            }
+            assert_eq!(memory.live().len(), 0);
+        }
+        assert!(freed.len() < usize::from(LAUNCHES), "places are used again");
+        assert_eq!(memory.info().0, 1 << 20);
+    }
 }

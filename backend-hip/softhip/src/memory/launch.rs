@@ -23,6 +23,8 @@ pub struct LaunchMemory {
     pub(super) checks: Checks,
     pub(super) wide: Arc<WideLocks>,
     pub(super) numbers: Arc<Numbers>,
+    /// Whether accesses are recorded, so that workgroups that race are found.
+    pub(super) records: bool,
     /// What is written is kept, so that it can be undone.
     pub(super) revocable: bool,
 }
@@ -69,6 +71,7 @@ impl LaunchMemory {
             checks: self.checks,
             wide: Arc::clone(&self.wide),
             numbers: Arc::clone(&self.numbers),
+            records: self.records,
             revocable,
         }
     }
@@ -88,6 +91,19 @@ impl LaunchMemory {
             allocation.undo.restore(self.order.launch(), allocation.contents());
         }
         self.with(self.numbers.next(), false)
+    }
+
+    /// Nobody will ask for the [`footprint`](Self::footprint). A single workgroup races with no other, so it needs no records
+    /// then.
+    #[must_use]
+    pub fn without_footprint(mut self) -> Self {
+        self.records = self.order.groups() > 1;
+        self
+    }
+
+    /// Says whether one thread runs all workgroups: records then need no locks.
+    pub(crate) fn set_alone(&self, alone: bool) {
+        self.order.set_alone(alone);
     }
 
     /// Enters a workgroup, by its linear number below the launch's count.
@@ -124,14 +140,15 @@ impl LaunchMemory {
             place.load_run(run, access.bytes, out);
             return Ok(());
         }
-        let addresses = access.addresses.materialise();
+        let mut of_run = None;
+        let addresses = access.addresses.each(&mut of_run);
         if !access.atomic
-            && let Some(allocation) = self.check_together(group, AccessKind::Read, access, &addresses)?
+            && let Some(allocation) = self.check_together(group, AccessKind::Read, access, addresses)?
         {
-            Scattered { allocation, addresses: &addresses, exec: access.exec }.load(access.bytes, out);
+            Scattered { allocation, addresses, exec: access.exec }.load(access.bytes, out);
             return Ok(());
         }
-        let places = self.check_apart(group, AccessKind::Read, access, &addresses)?;
+        let places = self.check_apart(group, AccessKind::Read, access, addresses)?;
         for (lane, place) in placed(&places) {
             let _whole = self.whole(access, place);
             place.load_lane(lane, access.bytes, out);
@@ -173,14 +190,15 @@ impl LaunchMemory {
             place.store_run(run, access.bytes, data);
             return Ok(());
         }
-        let addresses = access.addresses.materialise();
+        let mut of_run = None;
+        let addresses = access.addresses.each(&mut of_run);
         if !access.atomic
-            && let Some(allocation) = self.check_together(group, AccessKind::Write, access, &addresses)?
+            && let Some(allocation) = self.check_together(group, AccessKind::Write, access, addresses)?
         {
-            Scattered { allocation, addresses: &addresses, exec: access.exec }.store(access.bytes, data);
+            Scattered { allocation, addresses, exec: access.exec }.store(access.bytes, data);
             return Ok(());
         }
-        let places = self.check_apart(group, AccessKind::Write, access, &addresses)?;
+        let places = self.check_apart(group, AccessKind::Write, access, addresses)?;
         if access.atomic {
             self.synchronise(group, access, false, true);
             fence(Ordering::Release);

@@ -8,8 +8,10 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::allocation::Allocation;
+use super::blocks::BLOCK;
 use super::cells::index;
 use super::run::Run;
+use super::stretch::{self, Stretch};
 use super::wave::{Lanes, WAVE, for_each_lane};
 use crate::wide::{Job, widest};
 
@@ -33,7 +35,8 @@ impl Place<'_> {
         match bytes {
             1 if run.is_contiguous(1) => self.load_packed(run, out, |[byte]: [u8; 1]| u32::from(byte)),
             2 if run.is_contiguous(2) => self.load_packed(run, out, |b| u32::from(u16::from_le_bytes(b))),
-            1 | 2 => {
+            1 => self.load_bytes(run, out),
+            2 => {
                 let register = &mut out[0];
                 run.for_each(|lane, distance| {
                     register[lane] = self.allocation.cells.load_narrow(self.offset + distance, bytes);
@@ -99,6 +102,19 @@ impl Place<'_> {
             }
         }
         self.allocation.init.cover(self.offset, u64::from(bytes));
+    }
+
+    /// Loads lanes of one byte each.
+    #[inline]
+    fn load_bytes(self, run: Run, out: &mut [Lanes]) {
+        let register = &mut out[0];
+        let first = self.offset % 4;
+        let count = (first + run.span(1)).div_ceil(4);
+        let words = self.allocation.cells.words(self.offset - first, index(count));
+        run.for_each(|lane, distance| {
+            let at = first + distance;
+            register[lane] = words[index(at / 4)].load(Ordering::Relaxed) >> (8 * (at % 4)) & 0xff;
+        });
     }
 
     /// Loads lanes of one dword each, at whole words.
@@ -214,7 +230,12 @@ impl Scattered<'_> {
     fn load_dwords<const N: usize>(self, out: &mut [Lanes]) {
         let Self { allocation: Allocation { cells, base, .. }, addresses, exec } = self;
         let mut rows = [[0; N]; WAVE];
-        for_each_lane(exec, |lane| rows[lane] = cells.load_dwords(addresses[lane] - base));
+        for_each_lane(exec, |lane| {
+            let offset = addresses[lane] - base;
+            rows[lane] = cells.load_dwords(offset);
+            // Rows of a matrix are mostly walked through, and too far apart for the host to see it.
+            cells.prefetch(offset + BLOCK);
+        });
         widest(Columns { rows: &rows, exec, out });
     }
 
@@ -222,8 +243,39 @@ impl Scattered<'_> {
     #[inline]
     pub(super) fn store(self, bytes: u32, data: &[Lanes]) {
         let Self { allocation, addresses, exec } = self;
+        let together = match bytes {
+            4 => self.store_stretches::<1>(data),
+            8 => self.store_stretches::<2>(data),
+            12 => self.store_stretches::<3>(data),
+            16 => self.store_stretches::<4>(data),
+            _ => false,
+        };
+        if together {
+            return;
+        }
         for_each_lane(exec, |lane| {
             Place { allocation, offset: addresses[lane] - allocation.base }.store_lane(lane, bytes, data);
         });
+    }
+
+    /// Stores neighbouring lanes of `N` dwords together, if all 64 access whole words, and none the words of the one
+    /// before. Otherwise nothing happens.
+    fn store_stretches<const N: usize>(self, data: &[Lanes]) -> bool {
+        let Self { allocation: Allocation { cells, base, init, .. }, addresses, exec } = self;
+        let size = 4 * N as u64;
+        let Some(registers) = data.first_chunk::<N>() else { return false };
+        if exec != u64::MAX || addresses.iter().fold(0, |bits, address| bits | (address - base)) % 4 != 0 {
+            return false;
+        }
+        stretch::for_each_distinct(exec, addresses, size, |Stretch { start, end, lane }| {
+            let (offset, first) = (start - base, lane as usize);
+            let words = cells.words(offset, index((end - start) / 4)).as_chunks::<N>().0;
+            for (dword, register) in registers.iter().enumerate() {
+                for (value, words) in register[first..].iter().zip(words) {
+                    words[dword].store(*value, Ordering::Relaxed);
+                }
+            }
+            init.cover(offset, end - start);
+        })
     }
 }

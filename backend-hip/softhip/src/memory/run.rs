@@ -36,11 +36,9 @@ fn even_step(words: &[u32]) -> Option<u32> {
     let (&start, &second) = (words.first()?, words.get(1).unwrap_or(words.first()?));
     let step = second.wrapping_sub(start);
     let last = u64::from(start) + u64::from(step) * (words.len() as u64 - 1);
-    let mut expected = start;
     let mut differing = 0;
-    for &word in words {
-        differing |= word ^ expected;
-        expected = expected.wrapping_add(step);
+    for (lane, &word) in (0..).zip(words) {
+        differing |= word ^ start.wrapping_add(step.wrapping_mul(lane));
     }
     (differing == 0 && u32::try_from(last).is_ok()).then_some(step)
 }
@@ -56,12 +54,26 @@ impl Job for InPairs<'_> {
     type Out = Option<Run>;
     #[inline(always)]
     fn run(self) -> Option<Run> {
+        if self.exec == u64::MAX {
+            // A known number of lanes makes straight code.
+            return self.of_all();
+        }
         let (first, count) = neighbours(self.exec)?;
         let (low, high) = (&self.low[first..first + count], &self.high[first..first + count]);
         let step = even_step(low)?;
         let differing = high.iter().fold(0, |bits, word| bits | (word ^ high[0]));
         let address = u64::from(low[0]) | (u64::from(high[0]) << 32);
         (differing == 0).then(|| Run::new(address, step.into(), first, count))
+    }
+}
+
+impl InPairs<'_> {
+    #[inline(always)]
+    fn of_all(&self) -> Option<Run> {
+        let step = even_step(self.low)?;
+        let differing = self.high.iter().fold(0, |bits, word| bits | (word ^ self.high[0]));
+        let address = u64::from(self.low[0]) | (u64::from(self.high[0]) << 32);
+        (differing == 0).then(|| Run::new(address, step.into(), 0, WAVE))
     }
 }
 
@@ -75,6 +87,10 @@ impl Job for InOffsets<'_> {
     type Out = Option<Run>;
     #[inline(always)]
     fn run(self) -> Option<Run> {
+        if self.exec == u64::MAX {
+            let step = even_step(self.offsets)?;
+            return Some(Run::new(self.offsets[0].into(), step.into(), 0, WAVE));
+        }
         let (first, count) = neighbours(self.exec)?;
         let offsets = &self.offsets[first..first + count];
         let step = even_step(offsets)?;

@@ -101,6 +101,18 @@ impl Space {
         }
     }
 
+    /// Puts arguments where freed ones of the same size were. `false`: there were none.
+    pub(super) fn revive(&mut self, base: u64, site: &mut Option<Site>, data: &[u8]) -> bool {
+        let slot = (base >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
+        let Some(Some(entry)) = self.slots.get_mut(index(slot)) else { return false };
+        let Some(allocation) = Arc::get_mut(entry) else { return false };
+        let revived = allocation.revive(site, data);
+        if revived {
+            self.live.insert(base, Arc::clone(entry));
+        }
+        revived
+    }
+
     /// Replaces an allocation by its tombstone.
     pub(super) fn free(&mut self, allocation: Arc<Allocation>, site: Option<Site>) {
         let base = allocation.base;

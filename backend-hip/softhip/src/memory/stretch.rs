@@ -21,18 +21,31 @@ pub(super) struct Stretch {
 /// Calls `each` with the stretches of an access of `size` bytes by each lane of `exec`, in the order of lanes.
 #[inline]
 pub(super) fn for_each(exec: u64, addresses: &[u64; WAVE], size: u64, mut each: impl FnMut(Stretch)) {
-    if exec == u64::MAX
-        && let Some(mut starts) = widest(Starts { addresses, size })
-    {
-        while starts != 0 {
-            let lane = starts.trailing_zeros();
-            starts &= starts - 1;
-            let last = if starts == 0 { WAVE - 1 } else { starts.trailing_zeros() as usize - 1 };
-            each(Stretch { start: addresses[lane as usize], end: addresses[last] + size, lane });
-        }
-        return;
+    if !for_each_distinct(exec, addresses, size, &mut each) {
+        one_by_one(exec, addresses, size, each);
     }
-    one_by_one(exec, addresses, size, each);
+}
+
+/// As [`for_each`], if all lanes are active and none follows another at the same address. Otherwise nothing happens, and the
+/// answer is `false`.
+#[inline]
+pub(super) fn for_each_distinct(
+    exec: u64,
+    addresses: &[u64; WAVE],
+    size: u64,
+    mut each: impl FnMut(Stretch),
+) -> bool {
+    if exec != u64::MAX {
+        return false;
+    }
+    let Some(mut starts) = widest(Starts { addresses, size }) else { return false };
+    while starts != 0 {
+        let lane = starts.trailing_zeros();
+        starts &= starts - 1;
+        let last = if starts == 0 { WAVE - 1 } else { starts.trailing_zeros() as usize - 1 };
+        each(Stretch { start: addresses[lane as usize], end: addresses[last] + size, lane });
+    }
+    true
 }
 
 fn one_by_one(exec: u64, addresses: &[u64; WAVE], size: u64, mut each: impl FnMut(Stretch)) {

@@ -29,6 +29,15 @@ impl<'a> Addresses<'a> {
         Run::of_addresses(exec, addresses).map_or(Self::Each(addresses), Self::Run)
     }
 
+    /// Every lane's address; `of_run` is where those of a run are put.
+    #[inline]
+    pub(super) fn each(self, of_run: &'a mut Option<[u64; WAVE]>) -> &'a [u64; WAVE] {
+        match self {
+            Self::Run(run) => of_run.insert(run.addresses()),
+            Self::Each(addresses) => addresses,
+        }
+    }
+
     /// Calls `then` with every lane's address; those of inactive lanes are meaningless.
     #[inline]
     pub(super) fn with<R>(self, then: impl FnOnce(&[u64; WAVE]) -> R) -> R {

@@ -22,6 +22,9 @@ const MOST: usize = 1 << 15;
 /// Instructions whose lists are found at once.
 const RECENT: usize = 32;
 
+/// No byte, as the first and the first one behind.
+const NOTHING: [u64; 2] = [u64::MAX, 0];
+
 /// Neighbouring bytes that neighbouring lanes accessed.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
@@ -146,8 +149,8 @@ impl Within {
         self.pieces = 0;
         self.index.clear();
         self.written.clear();
-        self.written.resize(waves, [u64::MAX, 0]);
-        self.written_by_any = [u64::MAX, 0];
+        self.written.resize(waves, NOTHING);
+        self.written_by_any = NOTHING;
         self.recent = [(0, usize::MAX); RECENT];
         for seen in &mut self.seen {
             seen.clear();
@@ -166,9 +169,13 @@ impl Within {
     /// Whether an access may race with one of another wave.
     #[inline]
     pub(super) fn suspects(&self, wave: u32, kind: AccessKind, access: &WaveAccess<'_>) -> bool {
+        let reads = kind == AccessKind::Read || kind == AccessKind::Atomic;
+        if reads && self.written_by_any == NOTHING {
+            return false;
+        }
         let [low, high] = bounds(access);
         let own = wave as usize;
-        if kind == AccessKind::Read || kind == AccessKind::Atomic {
+        if reads {
             if !overlap(self.written_by_any, [low, high]) {
                 return false;
             }

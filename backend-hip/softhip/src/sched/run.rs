@@ -173,6 +173,7 @@ fn execute(mut dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<O
     addresses.extend(arguments.into_iter().chain(packet));
     let checks = if dispatch.bounds_only { Checks::BOUNDS } else { mode.checks };
     let view = memory.launch(dispatch.groups(), checks);
+    let view = if mode.footprints { view } else { view.without_footprint() };
     let result = dispatch.kernel.run(&dispatch, &view, mode.limits);
     let footprint = if mode.footprints { view.footprint() } else { Footprint::default() };
     drop(view);

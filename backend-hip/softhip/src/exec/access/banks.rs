@@ -1,6 +1,7 @@
 //! Bank conflicts of LDS.
 
 use super::active;
+use super::lds::WORDS;
 use crate::memory::{Lanes, WAVE};
 
 /// Banks of 4 bytes, and words that they serve at once.
@@ -8,7 +9,11 @@ const BANKS: usize = 32;
 
 /// Patterns of addresses that have been looked at before: instructions repeat theirs, and another start changes nothing.
 #[derive(Debug)]
-pub(super) struct Patterns(Vec<Pattern>);
+pub(super) struct Patterns {
+    known: Vec<Pattern>,
+    /// The workgroup, to tell what was checked in it from what was checked before.
+    turn: u32,
+}
 
 #[derive(Debug, Clone)]
 struct Pattern {
@@ -17,6 +22,8 @@ struct Pattern {
     exec: u64,
     bytes: u32,
     conflicts: u64,
+    /// Some starts of accesses whose words had all been written, see [`Patterns::checked`].
+    checked: [u32; CHECKED],
 }
 
 impl Pattern {
@@ -24,33 +31,69 @@ impl Pattern {
     fn learn(&mut self, addresses: &Lanes, exec: u64, bytes: u32) {
         let start = addresses[0] & !3;
         let distances = addresses.map(|address| address.wrapping_sub(start));
-        *self = Self { distances, exec, bytes, conflicts: conflicts(addresses, exec, bytes) };
+        let conflicts = conflicts(addresses, exec, bytes);
+        *self = Self { distances, exec, bytes, conflicts, checked: [0; CHECKED] };
     }
 }
 
 /// How many patterns are remembered.
 const REMEMBERED: usize = 32;
+/// How many starts of each.
+const CHECKED: usize = 64;
+/// Bits of a word's number.
+const WORD_BITS: u32 = 14;
+const _: () = assert!(WORDS == 1 << WORD_BITS);
 
 impl Patterns {
     pub(super) fn new() -> Self {
-        Self(Vec::new())
+        Self { known: Vec::new(), turn: 1 }
     }
 
     /// Makes room; most kernels never ask.
     #[cold]
     fn begin(&mut self) {
-        let none = Pattern { distances: [0; WAVE], exec: 0, bytes: 0, conflicts: 0 };
-        self.0.resize(REMEMBERED, none);
+        let none = Pattern { distances: [0; WAVE], exec: 0, bytes: 0, conflicts: 0, checked: [0; CHECKED] };
+        self.known.resize(REMEMBERED, none);
     }
 
     /// As [`conflicts`], for the instruction with a number.
     #[inline(always)]
     pub(super) fn conflicts(&mut self, instruction: u32, addresses: &Lanes, exec: u64, bytes: u32) -> u64 {
-        if self.0.is_empty() {
+        self.of(instruction, addresses, exec, bytes).conflicts
+    }
+
+    /// Where to note that all words of an access have been written, and what to note there. The words of all accesses are
+    /// below [`WORDS`].
+    pub(super) fn checked(
+        &mut self,
+        instruction: u32,
+        addresses: &Lanes,
+        exec: u64,
+        bytes: u32,
+    ) -> (&mut u32, u32) {
+        let word = addresses[0] / 4;
+        let mark = (self.turn << WORD_BITS) | word;
+        // Spread by a multiplication: waves are apart by multiples of large powers of two.
+        let at = (word.wrapping_mul(0x9E37_79B1) >> (32 - CHECKED.ilog2())) as usize;
+        (&mut self.of(instruction, addresses, exec, bytes).checked[at], mark)
+    }
+
+    /// No word has been written any more.
+    pub(super) fn forget_checked(&mut self) {
+        self.turn += 1;
+        if self.turn >> (32 - WORD_BITS) != 0 {
+            self.turn = 1;
+            self.known.iter_mut().for_each(|known| known.checked = [0; CHECKED]);
+        }
+    }
+
+    #[inline(always)]
+    fn of(&mut self, instruction: u32, addresses: &Lanes, exec: u64, bytes: u32) -> &mut Pattern {
+        if self.known.is_empty() {
             self.begin();
         }
         let start = addresses[0] & !3;
-        let known = &mut self.0[instruction as usize % REMEMBERED];
+        let known = &mut self.known[instruction as usize % REMEMBERED];
         let mut differs = u32::from((known.exec, known.bytes) != (exec, bytes));
         for (address, distance) in addresses.iter().zip(&known.distances) {
             differs |= address.wrapping_sub(start) ^ distance;
@@ -58,7 +101,7 @@ impl Patterns {
         if differs != 0 {
             known.learn(addresses, exec, bytes);
         }
-        known.conflicts
+        known
     }
 }
 

@@ -40,7 +40,7 @@ impl Span {
     #[inline(always)]
     fn masks(self) -> impl Iterator<Item = (usize, u64)> {
         let (first, last) = (self.first / 64, self.last / 64);
-        (first..=last).map(move |word| {
+        (first..).take(last - first + 1).map(move |word| {
             let from = if word == first { self.first % 64 } else { 0 };
             let to = if word == last { self.last % 64 } else { 63 };
             (word % (BLOCKS / 64), (u64::MAX << from) & (u64::MAX >> (63 - to)))
@@ -137,12 +137,15 @@ pub(super) struct Deferred {
     initialised: Blocks,
     /// Blocks that have been looked at for that since the last barrier.
     looked_at: Blocks,
+    /// Something has been written since the last barrier, be it listed or recorded.
+    stirred: bool,
 }
 
 impl Deferred {
     /// All waves have met.
     pub(super) fn pass_barrier(&mut self) {
         self.clear_list();
+        self.stirred = false;
         (self.recorded, self.recorded_writes, self.looked_at) = Default::default();
     }
 
@@ -171,6 +174,9 @@ impl Deferred {
     #[inline(always)]
     fn takes(&self, writes: bool, span: Span, wave: u32) -> bool {
         let Some(own) = self.written_by.get(wave as usize) else { return false };
+        if !writes && !self.stirred {
+            return true;
+        }
         let apart = if writes {
             !self.recorded.meets(span) && !self.read.meets(span)
         } else {
@@ -193,6 +199,7 @@ impl Deferred {
     #[inline(always)]
     fn add(&mut self, writes: bool, span: Span, lanes: &Together, wave: u32, offset: u32) {
         if writes {
+            self.stirred = true;
             self.mixed.add_common(span, &self.written, &self.written_by[wave as usize]);
             self.written.add(span);
             self.written_by[wave as usize].add(span);
@@ -215,7 +222,7 @@ impl Lds {
     #[inline(always)]
     fn span(&self, lanes: &Together) -> Option<Span> {
         let [lowest, highest] = lanes.span;
-        (self.words.len() <= BLOCK * BLOCKS)
+        (self.count <= BLOCK * BLOCKS)
             .then(|| Span::of_words(lowest as usize / 4, (highest + lanes.bytes - 1) as usize / 4))
     }
 
@@ -234,7 +241,7 @@ impl Lds {
             self.mark_written(lanes);
         } else if self.checks.uninitialised
             && !self.deferred.initialised.contains(span)
-            && !self.is_initialised(lanes, span)
+            && !self.is_initialised(lanes, span, offset)
         {
             return false;
         }
@@ -255,7 +262,7 @@ impl Lds {
     #[inline(always)]
     pub(super) fn defer_read_of_all(&mut self, at: u32, bytes: u32, wave: u32, offset: u32) -> bool {
         let (first, last) = (at as usize / 4, (at + bytes - 1) as usize / 4);
-        if self.words.len() > BLOCK * BLOCKS || last >= self.words.len() {
+        if self.count > BLOCK * BLOCKS || last >= self.count {
             return false;
         }
         let span = Span::of_words(first, last);
@@ -311,6 +318,7 @@ impl Lds {
         }
         self.deferred.recorded.add(span);
         if writes {
+            self.deferred.stirred = true;
             self.deferred.recorded_writes.add(span);
         }
     }
@@ -320,18 +328,36 @@ impl Lds {
         if !self.deferred.list.is_empty() {
             self.record_deferred();
         }
-        if self.words.len() <= BLOCK * BLOCKS {
+        if self.count <= BLOCK * BLOCKS {
             let last = touch.at + u64::from(touch.size) - 1;
             let span = Span::of_words((touch.at / 4) as usize, (last / 4) as usize);
             self.deferred.recorded.add(span);
             if touch.kind != AccessKind::Read {
+                self.deferred.stirred = true;
                 self.deferred.recorded_writes.add(span);
             }
         }
     }
 
-    /// All bytes that the lanes read have been written. Learns which blocks are wholly so.
-    fn is_initialised(&mut self, lanes: &Together, span: Span) -> bool {
+    /// All bytes that the lanes read by the instruction at `offset` have been written.
+    fn is_initialised(&mut self, lanes: &Together, span: Span, offset: u32) -> bool {
+        if lanes.pattern != Pattern::Any {
+            return self.have_been_written(lanes, span);
+        }
+        let (instruction, Together { addresses, exec, bytes, .. }) = (offset / 4, lanes);
+        let (checked, mark) = self.patterns.checked(instruction, addresses, *exec, *bytes);
+        if *checked == mark {
+            return true;
+        }
+        let written = self.have_been_written(lanes, span);
+        if written {
+            *self.patterns.checked(instruction, addresses, *exec, *bytes).0 = mark;
+        }
+        written
+    }
+
+    /// As [`is_initialised`](Self::is_initialised). Learns which blocks are wholly so.
+    fn have_been_written(&mut self, lanes: &Together, span: Span) -> bool {
         if !self.deferred.looked_at.contains(span) {
             self.look_at(span);
             if self.deferred.initialised.contains(span) {
@@ -369,7 +395,7 @@ impl Lds {
             let mut rest = mask & !self.deferred.looked_at.0[at];
             while rest != 0 {
                 let first = BLOCK * (64 * at + rest.trailing_zeros() as usize);
-                let words = &self.written[first..(first + BLOCK).min(self.written.len())];
+                let words = &self.written[first..(first + BLOCK).min(self.count)];
                 if words.iter().all(|&word| word == 15) {
                     self.deferred.initialised.0[at] |= rest & rest.wrapping_neg();
                 }

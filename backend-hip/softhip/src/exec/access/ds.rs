@@ -126,23 +126,38 @@ pub(in crate::exec) fn store_lanes(
     Ok(())
 }
 
-/// Loads from `offset` beyond the addresses in a register.
+/// A copy of the addresses, if the `registers` that are loaded are among those of the addresses.
+fn overwritten(c: &Cx<'_>, u: &Uop, registers: usize) -> Option<Lanes> {
+    let (addresses, first) = (usize::from(u.src[0]), usize::from(u.dst));
+    (first..first + registers).contains(&addresses).then(|| c.wave.v[addresses])
+}
+
+/// Loads from `offset` beyond the addresses in a register, or in a copy of it if it is [`overwritten`].
 #[inline]
 fn load_at(
     c: &mut Cx<'_>,
     u: &Uop,
-    addresses: &Lanes,
+    copy: Option<&Lanes>,
     offset: u32,
     width: Width,
     first: usize,
 ) -> Result<(), Trap> {
-    let (exec, wave) = (c.wave.exec(), c.wave.id);
+    let (exec, wave, at) = (c.wave.exec(), c.wave.id, usize::from(u.src[0]));
+    let registers = first..first + width.registers();
+    let (addresses, to): (&Lanes, &mut [Lanes]) = match copy {
+        Some(copy) => (copy, &mut c.wave.v[registers]),
+        None => match c.wave.v.get_disjoint_mut([at..at + 1, registers]) {
+            Ok([addresses, to]) => (&addresses[0], to),
+            Err(_) => unreachable!("registers that are loaded are apart from the addresses"),
+        },
+    };
     let access = Access { lds: c.lds, addresses, offset, exec, width, wave, instruction: u.offset };
-    if let Some(conflicts) = widest(Load(access, &mut c.wave.v[first..first + width.registers()])) {
+    if let Some(conflicts) = widest(Load(access, to)) {
         c.counters.bank_conflicts += conflicts;
         return Ok(());
     }
-    load_lanes(c, u, &widened(addresses, offset), exec, width, first)
+    let addresses = widened(copy.unwrap_or(&c.wave.v[at]), offset);
+    load_lanes(c, u, &addresses, exec, width, first)
 }
 
 /// Stores to `offset` beyond the addresses in a register.
@@ -159,9 +174,8 @@ fn store_at(c: &mut Cx<'_>, u: &Uop, offset: u32, width: Width, first: usize) ->
 }
 
 fn read(c: &mut Cx<'_>, u: &Uop) -> Step {
-    // The destination may be the register of the addresses.
-    let addresses = c.wave.v[usize::from(u.src[0])];
-    let result = load_at(c, u, &addresses, fields(u).offset().into(), u.width, usize::from(u.dst));
+    let copy = overwritten(c, u, u.width.registers());
+    let result = load_at(c, u, copy.as_ref(), fields(u).offset().into(), u.width, usize::from(u.dst));
     c.finish(result)
 }
 
@@ -193,10 +207,10 @@ fn two_offsets(u: &Uop, step: u32) -> [u32; 2] {
 
 fn read2<const REGISTERS: u32, const STRIDE: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
     let width = Width::dwords(REGISTERS);
-    let addresses = c.wave.v[usize::from(u.src[0])];
+    let copy = overwritten(c, u, 2 * width.registers());
     for (i, offset) in two_offsets(u, STRIDE * width.bytes).into_iter().enumerate() {
         let first = usize::from(u.dst) + i * width.registers();
-        if let Err(trap) = load_at(c, u, &addresses, offset, width, first) {
+        if let Err(trap) = load_at(c, u, copy.as_ref(), offset, width, first) {
             return c.fault(trap);
         }
     }

@@ -93,21 +93,28 @@ pub(in crate::exec) fn count(c: &mut Cx<'_>, place: &Place, exec: u64, bytes: u3
 
 /// Distinct lines of 128 bytes that the lanes touch.
 fn lines(place: &Place, exec: u64, bytes: u32) -> u64 {
-    let mut addresses = match place {
+    let addresses = match place {
         Place::Run(run) => return lines_of_run(*run, bytes),
-        Place::Each(addresses) => *addresses,
+        Place::Each(addresses) => addresses,
     };
-    if exec != u64::MAX {
-        // An inactive lane touches what the active one before it does, or the first one.
-        let mut previous = addresses[exec.trailing_zeros() as usize];
-        for (lane, address) in addresses.iter_mut().enumerate() {
-            if (exec >> lane) & 1 != 0 {
-                previous = *address;
-            }
-            *address = previous;
-        }
+    if exec == u64::MAX {
+        return lines_of_all(addresses, bytes);
     }
-    widest(Lines { addresses: &addresses, bytes }).unwrap_or_else(|| {
+    // An inactive lane touches what the active one before it does, or the first one.
+    let mut previous = addresses[exec.trailing_zeros() as usize];
+    lines_of_all(
+        &std::array::from_fn(|lane| {
+            if (exec >> lane) & 1 != 0 {
+                previous = addresses[lane];
+            }
+            previous
+        }),
+        bytes,
+    )
+}
+
+fn lines_of_all(addresses: &[u64; WAVE], bytes: u32) -> u64 {
+    widest(Lines { addresses, bytes }).unwrap_or_else(|| {
         let mut lines: Vec<u64> = addresses.iter().flat_map(|&address| line_span(address, bytes)).collect();
         lines.sort_unstable();
         lines.dedup();

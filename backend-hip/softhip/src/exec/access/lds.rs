@@ -117,13 +117,19 @@ pub(in crate::exec) struct LdsNote {
     pub fault: LdsFault,
 }
 
+/// Words of the largest LDS that the hardware has. All have so many of the host, so that an index below needs no check.
+pub(super) const WORDS: usize = 16 << 10;
+
 /// Notes that are kept until they are taken: more would only repeat them.
 const MOST_NOTES: usize = 64;
 
 /// The memory of one workgroup.
 #[derive(Debug)]
 pub(in crate::exec) struct Lds {
+    /// At least [`WORDS`], if it has bytes at all.
     pub(super) words: Vec<u32>,
+    /// How many of them there are for the kernel.
+    pub(super) count: usize,
     /// Low four bits: which bytes of the word have been written.
     pub(super) written: Vec<u8>,
     pub(super) records: Records,
@@ -144,9 +150,11 @@ impl Lds {
     pub fn new(len: u64, checks: Checks) -> Self {
         let words = host::size(len.div_ceil(4));
         let records = if checks.races { words } else { 0 };
+        let padded = if words == 0 { 0 } else { words.max(WORDS) };
         Self {
-            words: vec![0; words],
-            written: vec![0; words],
+            words: vec![0; padded],
+            count: words,
+            written: vec![0; padded],
             records: Records::new(records),
             len,
             epoch: 1,
@@ -174,8 +182,9 @@ impl Lds {
         if self.words.is_empty() {
             return;
         }
-        self.words.fill(0);
-        self.written.fill(0);
+        self.words[..self.count].fill(0);
+        self.written[..self.count].fill(0);
+        self.patterns.forget_checked();
         self.pending.clear();
         self.landings.clear();
         self.pass_barrier();

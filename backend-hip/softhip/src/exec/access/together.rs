@@ -5,7 +5,7 @@
 //! it is: to have recorded some of the access before changes nothing about that.
 
 use super::active;
-use super::lds::{Lds, Records, SEVERAL};
+use super::lds::{Lds, Records, SEVERAL, WORDS};
 use super::narrow::Width;
 use crate::exec::core::lanes::expand;
 use crate::memory::{Lanes, WAVE};
@@ -346,6 +346,17 @@ impl Lds {
             unreachable!("an access of {N} dwords has as many registers")
         };
         let first = lanes.word(0);
+        if lanes.pattern == Pattern::Any
+            && lanes.exec == u64::MAX
+            && let Ok(words) = <&[u32; WORDS]>::try_from(self.words.as_slice())
+        {
+            for lane in 0..WAVE {
+                for (i, register) in registers.iter_mut().enumerate() {
+                    register[lane] = words[(lanes.word(lane) + i) % WORDS];
+                }
+            }
+            return;
+        }
         match lanes.pattern {
             Pattern::Packed => {
                 let words = self.words[first..first + N * WAVE].as_chunks::<N>().0;
@@ -407,6 +418,16 @@ impl Lds {
             for (lane, words) in words.iter_mut().enumerate() {
                 for (word, register) in words.iter_mut().zip(registers) {
                     *word = register[lane];
+                }
+            }
+            return;
+        }
+        if lanes.exec == u64::MAX
+            && let Ok(words) = <&mut [u32; WORDS]>::try_from(self.words.as_mut_slice())
+        {
+            for lane in 0..WAVE {
+                for (i, register) in registers.iter().enumerate() {
+                    words[(lanes.word(lane) + i) % WORDS] = register[lane];
                 }
             }
             return;

@@ -27,14 +27,14 @@ pub(in crate::memory) struct Recorder<'a> {
     mine: u64,
     /// The mask of such a block that the access adds to.
     own: usize,
-    /// The page whose lock is held; `u64::MAX` at first.
+    /// The page whose lock is held, if there are others to keep off; `u64::MAX` at first.
     page: u64,
     lock: Option<PageLock<'a>>,
-    conflict: Option<Conflict>,
+    conflict: Option<Box<Conflict>>,
     /// See [`Touch::tolerant`].
     tolerant: bool,
     /// A race that cannot change a result.
-    harmless: Option<Conflict>,
+    harmless: Option<Box<Conflict>>,
     /// Keeps what written blocks hold.
     keeper: Option<&'a Allocation>,
 }
@@ -115,7 +115,7 @@ impl<'a> Recorder<'a> {
     fn enter(&mut self, page: u64) {
         self.lock = None;
         let words = self.shadow.page(page);
-        self.lock = Some(words.lock());
+        self.lock = (!self.order.is_alone()).then(|| words.lock());
         self.page = page;
         words.last().store(self.order.launch().into(), Ordering::Relaxed);
         self.group.note_plain(self.kind);
@@ -127,9 +127,9 @@ impl<'a> Recorder<'a> {
             match self.shadow.record_shared(self.order, self.group, slot, touch) {
                 Ok(None) => {}
                 Ok(Some(conflict)) => {
-                    self.harmless.get_or_insert(conflict);
+                    self.harmless.get_or_insert_with(|| Box::new(conflict));
                 }
-                Err(conflict) => self.conflict = Some(conflict),
+                Err(conflict) => self.conflict = Some(Box::new(conflict)),
             }
         }
     }
@@ -142,12 +142,15 @@ impl<'a> Recorder<'a> {
 
     /// As [`finish`](Self::finish); otherwise, the first race that cannot change a result.
     pub(in crate::memory) fn finish_tolerant(self) -> Result<Option<Conflict>, Conflict> {
-        self.conflict.map_or(Ok(self.harmless), Err)
+        match self.conflict {
+            Some(conflict) => Err(*conflict),
+            None => Ok(self.harmless.map(|conflict| *conflict)),
+        }
     }
 
     /// The first conflict of all that was touched.
     #[inline]
     pub(in crate::memory) fn finish(self) -> Result<(), Conflict> {
-        self.conflict.map_or(Ok(()), Err)
+        self.conflict.map_or(Ok(()), |conflict| Err(*conflict))
     }
 }
