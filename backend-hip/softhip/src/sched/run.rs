@@ -170,14 +170,16 @@ fn execute(mut dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<O
     let packet =
         dispatch.kernel.packet(&dispatch).map_or(Ok(None), |packet| stage(&packet, &dispatch, memory))?;
     dispatch.packet_address = packet.unwrap_or(0);
-    addresses.extend(arguments.into_iter().chain(packet));
     let checks = if dispatch.bounds_only { Checks::BOUNDS } else { mode.checks };
     let view = memory.launch(dispatch.groups(), checks);
     let view = if mode.footprints { view } else { view.without_footprint() };
     let result = dispatch.kernel.run(&dispatch, &view, mode.limits);
     let footprint = if mode.footprints { view.footprint() } else { Footprint::default() };
     drop(view);
+    // Most launches have nothing but arguments, which need no list.
     release(&addresses, memory)?;
+    release(arguments.as_slice(), memory)?;
+    release(packet.as_slice(), memory)?;
     match result {
         Ok(mut ran) => {
             let notes = std::mem::take(&mut ran.notes).into_iter();

@@ -588,6 +588,20 @@ mod tests {
     }
 
     #[test]
+    fn what_was_written_before_a_reset_is_not_there_any_more() {
+        let rows = std::array::from_fn(|lane| 12 * lane as u64);
+        let lanes = Together::of(&rows, u64::MAX, 8, LEN).unwrap();
+        let mut lds = Lds::new(LEN, Checks::ALL);
+        for workgroup in 0..3 {
+            assert!(!lds.pass::<false>(&lanes, 0, 1), "workgroup {workgroup}");
+            assert!(lds.pass::<true>(&lanes, 0, 2) && lds.pass::<false>(&lanes, 0, 1));
+            lds.pass_barrier();
+            assert!(lds.pass::<false>(&lanes, 1, 1));
+            lds.reset();
+        }
+    }
+
+    #[test]
     fn lanes_together_fare_as_lanes_apart() {
         let mut state = 1;
         let (mut passed, mut failed) = (0, 0);

@@ -33,6 +33,8 @@ pub(in crate::memory) struct Recorder<'a> {
     conflict: Option<Box<Conflict>>,
     /// See [`Touch::tolerant`].
     tolerant: bool,
+    /// Plain accesses of the only thread, of which nothing is kept.
+    alone: bool,
     /// A race that cannot change a result.
     harmless: Option<Box<Conflict>>,
     /// Keeps what written blocks hold.
@@ -63,6 +65,7 @@ impl<'a> Recorder<'a> {
             lock: None,
             conflict: None,
             tolerant: false,
+            alone: order.is_alone() && kind != AccessKind::Atomic && keeper.is_none(),
             harmless: None,
             keeper,
         }
@@ -75,14 +78,26 @@ impl<'a> Recorder<'a> {
         // Is everything about the access recorded already: by this actor, or as bytes that many read?
         let header = slot.get(HEADER);
         let reads = self.kind == AccessKind::Read;
-        if header == self.mine && slot.get(self.own) & mask == mask {
+        let known = slot.get(self.own);
+        if header == self.mine && known & mask == mask {
             if reads || (self.kind == AccessKind::Write && slot.get(SHARED) & mask == 0) {
                 return;
             }
+        } else if header == self.mine && self.alone && slot.get(SHARED) & mask == 0 {
+            // The actor has entered the page before, and nobody else changes the record meanwhile.
+            slot.put(self.own, known | mask);
+            self.put_pc(block);
+            return;
         } else if reads && same_launch(header, self.mine) && slot.get(SHARED) & mask == mask {
             return;
         }
         self.touch_anew(slot, block, mask);
+    }
+
+    #[inline]
+    fn put_pc(&self, block: u64) {
+        let pcs = &self.shadow.pcs[index(block)];
+        pcs.store(self.pc.put_into(pcs.load(Ordering::Relaxed)), Ordering::Relaxed);
     }
 
     fn touch_anew(&mut self, slot: Slot<'_>, block: u64, mask: u64) {
@@ -103,7 +118,7 @@ impl<'a> Recorder<'a> {
             }
             if header == self.mine && slot.get(SHARED) & mask == 0 {
                 slot.put(self.own, slot.get(self.own) | mask);
-                pcs.store(self.pc.put_into(pcs.load(Ordering::Relaxed)), Ordering::Relaxed);
+                self.put_pc(block);
                 return;
             }
         }
