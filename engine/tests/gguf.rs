@@ -211,7 +211,7 @@ fn unreadable_paths_are_named() {
     let error = Gguf::open(folder.path().join("none.gguf")).unwrap_err().to_string();
     assert!(error.contains("none.gguf: No such file"), "{error}");
     let error = Gguf::open(folder.path()).unwrap_err().to_string();
-    assert!(error.ends_with("is a directory, want a GGUF file"), "{error}");
+    assert!(error.ends_with("is a directory, want a file"), "{error}");
     fs::write(folder.path().join("empty.gguf"), "").unwrap();
     let error = Gguf::open(folder.path().join("empty.gguf")).unwrap_err().to_string();
     assert!(error.ends_with("not a GGUF file: it begins with bytes [], want [47, 47, 55, 46]"), "{error}");
