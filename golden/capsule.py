@@ -13,6 +13,24 @@ from safetensors.numpy import save
 
 DTYPES = {"float32": "f32", "float16": "f16", "uint32": "u32"}
 
+# Types of an op's floats, for as many as it has: all of one type, and each of another.
+SHORT = [("f16",) * 4, ("bf16",) * 4, ("f16", "bf16", "f32", "bf16"), ("f32", "f16", "bf16", "f16")]
+
+
+class Floats:
+    """Numbers rounded to f32, f16 or bf16, to nearest and ties to even: `raw` as they are stored, `values` in float32."""
+
+    def __init__(self, numbers, dtype):
+        numbers = np.ascontiguousarray(numbers, np.float32)
+        self.dtype, self.shape = dtype, numbers.shape
+        if dtype == "bf16":
+            bits = numbers.view(np.uint32)
+            upper = ((bits.astype(np.uint64) + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint32)
+            self.raw, self.values = upper.astype(np.uint16).view(np.uint8), (upper << 16).view(np.float32)
+        else:
+            self.raw = numbers.astype({"f32": np.float32, "f16": np.float16}[dtype])
+            self.values = self.raw.astype(np.float32)
+
 
 class Case:
     """One op with its operands and, from numpy, its right result."""
@@ -29,6 +47,9 @@ class Case:
         self.form["operands"].append({"name": name, "role": role, "layout": layout, "tensor": name})
         self.tensors[name] = array
         return self
+
+    def floats(self, name, floats):
+        return self.input(name, floats.raw, floats.dtype, floats.shape)
 
     def indices(self, name, values):
         return self.input(name, np.asarray(values, dtype=np.uint32), role="indices")

@@ -185,7 +185,7 @@ fn read(from: &HostBuffer, range: Range<usize>) -> Result<&[u8], DeviceError> {
     bytes.ok_or_else(|| extent("read", from, range.start, range.end))
 }
 
-fn out_of_memory(bytes: usize, label: &str) -> DeviceError {
+pub(crate) fn out_of_memory(bytes: usize, label: &str) -> DeviceError {
     DeviceError::OutOfMemory { label: label.into(), requested: bytes, available: 0 }
 }
 

@@ -10,11 +10,15 @@
 
 use std::ffi::{CStr, CString, c_void};
 use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use hip_api::{Code, HipApi};
 use kernels::DeviceError;
 use softhip::control::SoftDevice;
+use softhip::sched::Ticket;
+
+use crate::planted::HostBug;
 
 /// Codes after which a context answers nothing else.
 const FAULTS: [Code; 4] = [Code::ILLEGAL_ADDRESS, Code::LAUNCH_TIME_OUT, Code::ASSERT, Code::LAUNCH_FAILURE];
@@ -35,17 +39,41 @@ pub struct Api {
     /// The software device that the calls act on, if it is one.
     software: Option<Arc<SoftDevice>>,
     parked: Mutex<Option<DeviceError>>,
+    /// Calls so far, and the one that fails instead of being made.
+    calls: AtomicU64,
+    failing: Option<u64>,
 }
 
 impl Api {
     /// A software device.
     pub fn software(device: Arc<SoftDevice>) -> Self {
-        Api { table: softhip::api::table(), software: Some(device), parked: Mutex::default() }
+        let (parked, calls) = Default::default();
+        Api { table: softhip::api::table(), software: Some(device), parked, calls, failing: None }
     }
 
     /// ROCm.
     pub fn rocm() -> Result<Self, crate::shared_library::MissingLibrary> {
-        Ok(Api { table: crate::rocm::table()?, software: None, parked: Mutex::default() })
+        let (parked, calls) = Default::default();
+        Ok(Api { table: crate::rocm::table()?, software: None, parked, calls, failing: None })
+    }
+
+    /// Makes call number `failing`, from 0, fail.
+    pub(crate) fn failing(self, failing: Option<u64>) -> Self {
+        Api { failing, ..self }
+    }
+
+    /// Plants a bug between the backend and the software device. Of a GPU nothing is changed.
+    pub(crate) fn with_bug(mut self, bug: Option<HostBug>) -> Self {
+        if let (Some(bug), Some(device)) = (bug, &self.software) {
+            bug.plant(device, &mut self.table);
+        }
+        self
+    }
+
+    /// The latest operation of a stream of the software device; `None` on a GPU.
+    pub(crate) fn ticket(&self, stream: *mut c_void) -> Option<Ticket> {
+        let _bound = self.software.as_ref()?.bind();
+        softhip::api::ticket(stream).ok()
     }
 
     /// The software device, if it is one.
@@ -65,6 +93,9 @@ impl Api {
     /// Calls a function of the table, on this device, and returns its status.
     #[track_caller]
     pub(crate) fn status(&self, f: impl FnOnce(&HipApi) -> i32) -> Code {
+        if self.failing == Some(self.calls.fetch_add(1, Ordering::Relaxed)) {
+            return Code::UNKNOWN;
+        }
         let _bound = self.software.as_ref().map(SoftDevice::bind);
         self.set_call_site(Location::caller());
         Code(f(&self.table))

@@ -5,19 +5,22 @@ use std::io;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use code_object::TargetId;
 use d2h_audit::{Audit, AuditOptions};
 use kernels::{
     Adoption, Backend, Breakpoint, Buffer, DeviceError, DeviceKind, HostMemory, Identity, Numerics, Op,
-    OpForm, Site, Support, Valid,
+    OpForm, Site, Stem, Support, Valid,
 };
 use softhip::control::{Options as SoftOptions, SoftDevice};
 use softhip::sched::Policy;
 
 use crate::api::Api;
+use crate::foreign::{Foreign, ForeignKernels};
 use crate::memory::DeviceBuffer;
 use crate::module::Modules;
-use crate::objects::Objects;
+use crate::objects::{Objects, Provided};
 use crate::ops::{self, Queue};
+use crate::planted::HostBug;
 use crate::readback::HipReadback;
 use crate::stream::{HipEvent, HipStream};
 use crate::upload::Uploads;
@@ -31,6 +34,10 @@ pub struct Options {
     pub audit: AuditOptions,
     /// Device code that stands in for the program's own, kernel by kernel.
     pub objects: Objects,
+    /// The call of HIP, counted from 0, that fails instead of being made: for tests of what failures lead to.
+    pub failing_call: Option<u64>,
+    /// A bug of host code on the software device: for tests of what finds it.
+    pub bug: Option<HostBug>,
 }
 
 /// Why the backend cannot be opened on a GPU.
@@ -49,8 +56,11 @@ pub enum OpenGpuError {
 pub struct HipBackend {
     api: Arc<Api>,
     identity: Identity,
+    /// The GPU that code objects must be for.
+    target: TargetId,
     objects: Objects,
     modules: Arc<Modules>,
+    foreign: Option<Arc<ForeignKernels>>,
     uploads: Arc<Mutex<Uploads>>,
     audit: Arc<Audit>,
     sync_per_op: bool,
@@ -73,18 +83,29 @@ impl HipBackend {
             "softhip gfx942, {schedule} schedule (software device: checked emulation, not a run on silicon)"
         );
         let identity = Identity { name, device: device_name, kind: DeviceKind::Software };
-        Self::new(Api::software(device), identity, options, Objects::own())
+        Self::new(Api::software(device), identity, TargetId::gfx942(), options, Objects::own())
     }
 
     /// The backend with `own` objects, and those of the options before them.
-    fn new(api: Api, mut identity: Identity, options: Options, own: Objects) -> io::Result<Self> {
-        let api = Arc::new(api);
+    fn new(
+        api: Api,
+        mut identity: Identity,
+        target: TargetId,
+        options: Options,
+        own: Objects,
+    ) -> io::Result<Self> {
+        if let Some(bug) = options.bug {
+            let _ = write!(identity.device, ", with a planted bug: {}", bug.fault());
+        }
+        let api = Arc::new(api.failing(options.failing_call).with_bug(options.bug));
         for (origin, stems) in options.objects.stand_ins() {
             let _ = write!(identity.device, "; code objects of {} from {origin}", stems.join(", "));
         }
         let objects = options.objects.over(own);
         Ok(HipBackend {
             identity,
+            target,
+            foreign: None,
             modules: Arc::new(Modules::new(&api, objects.clone())),
             objects,
             uploads: Arc::default(),
@@ -109,7 +130,34 @@ impl HipBackend {
             })
         };
         let device = format!("{} ({})", gpu.name, gpu.arch);
-        Ok(Self::new(api, Identity { name: "hip", device, kind: DeviceKind::Gpu }, options, own)?)
+        let target = gpu.arch.parse().unwrap_or_else(|_| TargetId::gfx942());
+        Ok(Self::new(api, Identity { name: "hip", device, kind: DeviceKind::Gpu }, target, options, own)?)
+    }
+
+    /// The same device with `foreign` kernels in the place of ours, for the ops that their manifest has.
+    #[must_use]
+    pub fn with_foreign(mut self, foreign: Foreign) -> Self {
+        let _ = write!(self.identity.device, "; {foreign}");
+        self.foreign = Some(Arc::new(ForeignKernels::new(&self.api, foreign)));
+        self
+    }
+
+    /// The foreign kernels, if there are any.
+    pub fn foreign(&self) -> Option<&ForeignKernels> {
+        self.foreign.as_deref()
+    }
+
+    /// The GPU that code objects must be for.
+    pub const fn target(&self) -> &TargetId {
+        &self.target
+    }
+
+    /// Which objects provide the kernels of an op.
+    pub fn provided(&self, stem: Stem) -> Result<Vec<Provided>, Box<dyn std::error::Error + Send + Sync>> {
+        match self.foreign().filter(|foreign| foreign.has(stem)) {
+            Some(foreign) => Ok(foreign.provided(stem)),
+            None => self.objects.provided(stem.name()),
+        }
     }
 
     /// The device code that it runs.
@@ -134,15 +182,25 @@ impl Backend for HipBackend {
     }
 
     fn numerics(&self, op: &OpForm) -> Numerics {
-        ops::numerics(op)
+        match self.foreign().and_then(|foreign| foreign.numerics(op)) {
+            Some(declared) => declared,
+            None => ops::numerics(op),
+        }
     }
 
     fn breakpoints(&self, op: &OpForm) -> Vec<Breakpoint> {
-        ops::breakpoints(op)
+        match self.foreign() {
+            // Where foreign kernels change their way, nobody has said.
+            Some(foreign) if foreign.has(op.stem) => Vec::new(),
+            _ => ops::breakpoints(op),
+        }
     }
 
     fn supports(&self, op: &OpForm) -> Support {
-        ops::supports(op)
+        match self.foreign().and_then(|foreign| foreign.supports(op)) {
+            Some(support) => support,
+            None => ops::supports(op),
+        }
     }
 
     fn alloc(&self, bytes: usize, label: &str) -> Result<DeviceBuffer, DeviceError> {
@@ -209,7 +267,15 @@ impl Backend for HipBackend {
 
     fn launch(&self, stream: &HipStream, op: Valid<Op<'_, DeviceBuffer>>) -> Result<(), DeviceError> {
         stream.begin_op();
-        ops::launch(Queue { modules: &self.modules, stream }, op)?;
+        match &self.foreign {
+            Some(foreign) if foreign.takes(&op) => foreign.launch(&self.api, stream, &op)?,
+            _ if op.has_short_floats() => {
+                let queue = Queue { modules: &self.modules, stream };
+                let alloc = |bytes, label: &str| DeviceBuffer::new(&self.api, bytes, label);
+                op.into_inner().widened(alloc, |op| ops::launch(queue, op))?;
+            }
+            _ => ops::launch(Queue { modules: &self.modules, stream }, op.into_inner())?,
+        }
         if self.sync_per_op { stream.synchronize() } else { Ok(()) }
     }
 }

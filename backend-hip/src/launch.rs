@@ -1,6 +1,7 @@
 //! A launch: arguments by name, checked against what the code object says about its kernel.
 #![expect(unsafe_code, reason = "arguments cross to the runtime as pointers")]
 
+use std::borrow::Cow;
 use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::Arc;
@@ -50,10 +51,11 @@ pub enum LaunchError {
     },
 }
 
-/// An argument's value, with its name in the kernel's source.
+/// An argument's value.
 #[derive(Clone, Debug)]
 struct Argument {
-    name: &'static str,
+    /// Its name in the kernel's source, which the object has to confirm; `None` where its place says enough.
+    name: Option<Cow<'static, str>>,
     /// Little-endian, as many bytes as `size` says.
     bytes: [u8; 8],
     size: u32,
@@ -66,7 +68,7 @@ struct Argument {
 pub struct Launch {
     function: Function,
     grid: [u32; 3],
-    block: u32,
+    block: [u32; 3],
     dynamic_lds: u32,
     arguments: Vec<Argument>,
     /// A dimension that does not fit what HIP takes.
@@ -80,7 +82,14 @@ impl Launch {
     /// A launch of one block of one wave without arguments.
     pub(crate) fn new(function: Function) -> Self {
         let block = function.kernel.wavefront_size;
-        Launch { function, grid: [1; 3], block, dynamic_lds: 0, arguments: Vec::new(), unfit: None }
+        Launch {
+            function,
+            grid: [1; 3],
+            block: [block, 1, 1],
+            dynamic_lds: 0,
+            arguments: Vec::new(),
+            unfit: None,
+        }
     }
 
     /// Blocks in each dimension.
@@ -102,7 +111,12 @@ impl Launch {
     }
 
     /// Threads of a block.
-    pub const fn block(mut self, threads: u32) -> Self {
+    pub const fn block(self, threads: u32) -> Self {
+        self.block_of([threads, 1, 1])
+    }
+
+    /// Threads of a block in each dimension.
+    pub const fn block_of(mut self, threads: [u32; 3]) -> Self {
         self.block = threads;
         self
     }
@@ -116,6 +130,16 @@ impl Launch {
     /// A device address.
     pub fn pointer(self, name: &'static str, address: u64) -> Self {
         self.argument(name, address.to_le_bytes(), 8, ArgumentKind::GlobalBuffer)
+    }
+
+    /// A device address, of an argument that is known by its place.
+    pub fn next_pointer(self, address: u64) -> Self {
+        self.push(None, address.to_le_bytes(), 8, ArgumentKind::GlobalBuffer)
+    }
+
+    /// The first `size` of `bytes`, of an argument that is known by its place.
+    pub fn next_value(self, bytes: [u8; 8], size: u32) -> Self {
+        self.push(None, bytes, size, ArgumentKind::ByValue)
     }
 
     /// A count or an index.
@@ -143,27 +167,43 @@ impl Launch {
         self.argument(name, value.to_bits().to_le_bytes(), 8, ArgumentKind::ByValue)
     }
 
-    fn argument(mut self, name: &'static str, bytes: [u8; 8], size: u32, kind: ArgumentKind) -> Self {
+    fn argument(self, name: &'static str, bytes: [u8; 8], size: u32, kind: ArgumentKind) -> Self {
+        self.push(Some(name.into()), bytes, size, kind)
+    }
+
+    fn push(
+        mut self,
+        name: Option<Cow<'static, str>>,
+        bytes: [u8; 8],
+        size: u32,
+        kind: ArgumentKind,
+    ) -> Self {
         self.arguments.push(Argument { name, bytes, size, kind });
         self
+    }
+
+    /// Threads of a block.
+    fn threads(&self) -> u64 {
+        self.block.into_iter().map(u64::from).product()
     }
 
     /// Checks the launch and gives it to `stream`.
     #[track_caller]
     pub fn run(mut self, stream: &HipStream) -> Result<(), DeviceError> {
         let kernel = Arc::clone(&self.function.kernel);
-        let Launch { grid, block, dynamic_lds, .. } = self;
+        let Launch { grid, dynamic_lds, .. } = self;
+        let block = u32::try_from(self.threads()).unwrap_or(u32::MAX);
         stream.remember(Launched { kernel, grid, block, dynamic_lds });
         if let Err(error) = self.check() {
             return Err(DeviceError::Fault(format!("launch refused: {error}")));
         }
         let mut pointers: Vec<*mut c_void> =
             self.arguments.iter_mut().map(|argument| argument.bytes.as_mut_ptr().cast()).collect();
-        let ([x, y, z], block, lds) = (self.grid, self.block, self.dynamic_lds);
+        let ([x, y, z], [bx, by, bz], lds) = (self.grid, self.block, self.dynamic_lds);
         let (raw, parameters) = (self.function.raw.0, pointers.as_mut_ptr());
         // SAFETY: one pointer per argument, each valid for the argument's size (`check`), read before the call returns.
         self.function.api.call("hipModuleLaunchKernel", |hip| unsafe {
-            (hip.module_launch_kernel)(raw, x, y, z, block, 1, 1, lds, stream.raw(), parameters, null_mut())
+            (hip.module_launch_kernel)(raw, x, y, z, bx, by, bz, lds, stream.raw(), parameters, null_mut())
         })
     }
 
@@ -179,21 +219,34 @@ impl Launch {
             return Err(LaunchError::Count { kernel: name(), want: want.len(), got: self.arguments.len() });
         }
         for (index, (want, got)) in want.into_iter().zip(&self.arguments).enumerate() {
-            let named = want.name.as_deref().is_none_or(|name| name == got.name);
+            let names = want.name.as_deref().zip(got.name.as_deref());
+            let named = names.is_none_or(|(want, got)| want == got);
             if !named || want.size != got.size || want.kind != got.kind {
                 let known = want.name.as_deref().unwrap_or("unnamed");
                 return Err(LaunchError::Argument {
                     kernel: name(),
                     index,
                     want: format!("'{known}' ({} bytes, {})", want.size, want.kind),
-                    got: format!("'{}' ({} bytes, {})", got.name, got.size, got.kind),
+                    got: format!(
+                        "'{}' ({} bytes, {})",
+                        got.name.as_deref().unwrap_or("unnamed"),
+                        got.size,
+                        got.kind
+                    ),
                 });
             }
         }
         let limit = u64::from(kernel.max_flat_workgroup_size);
-        let got = u64::from(self.block);
+        let got = self.threads();
         if got == 0 || got > limit {
             return Err(LaunchError::Shape { kernel: name(), what: "the block", got, limit });
+        }
+        if let Some(required) = kernel.required_workgroup_size
+            && let Some(axis) = (0..3).find(|axis| required[*axis] != self.block[*axis])
+        {
+            let what = ["the block in x", "the block in y", "the block in z"][axis];
+            let (got, limit) = (self.block[axis].into(), required[axis].into());
+            return Err(LaunchError::Shape { kernel: name(), what, got, limit });
         }
         let (got, limit) = (u64::from(kernel.lds_size) + u64::from(self.dynamic_lds), LDS_BYTES);
         if got > limit {

@@ -5,11 +5,14 @@
 )]
 
 use std::ffi::c_void;
+use std::panic::Location;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
 use hip_api::Code;
 use kernels::{Buffer, DeviceError};
+use softhip::report::{HostCall, Problem, Report};
+use softhip::sched::Ticket;
 
 use crate::api::Api;
 
@@ -96,6 +99,8 @@ pub(crate) struct Pinned {
     api: Arc<Api>,
     start: NonNull<u8>,
     len: usize,
+    /// The copy that uses it, where a software device can say whether the host has waited for it.
+    copy: Option<(Ticket, HostCall)>,
 }
 
 // SAFETY: the memory belongs to the handle alone and is not tied to a thread.
@@ -112,7 +117,7 @@ impl Pinned {
             (Code::SUCCESS, Some(start)) => {
                 // SAFETY: the allocation has `len` bytes.
                 unsafe { start.write_bytes(0, len) };
-                Ok(Pinned { api: Arc::clone(api), start, len })
+                Ok(Pinned { api: Arc::clone(api), start, len, copy: None })
             }
             (Code::SUCCESS | Code::OUT_OF_MEMORY, _) => {
                 let label = "pinned host memory".into();
@@ -132,14 +137,23 @@ impl Pinned {
         self.len
     }
 
+    /// A copy to it or from it has been queued on `stream` by `function`, and the host must wait before it touches the bytes.
+    #[track_caller]
+    pub fn copied(&mut self, function: &'static str, stream: *mut c_void) {
+        let call = HostCall::new(function, Some(Location::caller().into()));
+        self.copy = self.api.ticket(stream).map(|ticket| (ticket, call));
+    }
+
     /// The bytes.
     ///
     /// # Safety
     ///
     /// No copy writes to them as long as the result is used: the stream of each has been synchronised.
-    pub unsafe fn bytes(&self) -> &[u8] {
+    #[track_caller]
+    pub unsafe fn bytes(&self) -> Result<&[u8], DeviceError> {
+        self.touch(false)?;
         // SAFETY: the allocation has `len` initialised bytes, and the caller vouches that no copy writes to them.
-        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+        Ok(unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) })
     }
 
     /// The bytes, to change.
@@ -147,10 +161,30 @@ impl Pinned {
     /// # Safety
     ///
     /// No copy reads or writes them as long as the result is used: an event after each has passed.
-    pub unsafe fn bytes_mut(&mut self) -> &mut [u8] {
+    #[track_caller]
+    pub unsafe fn bytes_mut(&mut self) -> Result<&mut [u8], DeviceError> {
+        self.touch(true)?;
         // SAFETY: the allocation has `len` initialised bytes, the handle is held exclusively, and the caller vouches
         // that no copy uses them.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) })
+    }
+
+    /// Reports an access of the host to memory of a copy that it has not waited for. A GPU cannot tell.
+    #[track_caller]
+    fn touch(&self, writes: bool) -> Result<(), DeviceError> {
+        let (Some(device), Some((ticket, call))) = (self.api.software_device(), &self.copy) else {
+            return Ok(());
+        };
+        if device.host_has_waited(*ticket) {
+            return Ok(());
+        }
+        let address = self.start.as_ptr().addr() as u64;
+        let allocation = device.allocation_at(address).map(Box::new);
+        let problem = Problem::HostAccess { writes, address, allocation, copy: Box::new(call.clone()) };
+        let host = HostCall::new("the host's own code", Some(Location::caller().into()));
+        let report = Report::new(problem).call(host);
+        device.add_report(report.clone());
+        Err(DeviceError::Fault(report.to_string()))
     }
 }
 

@@ -182,7 +182,7 @@ impl fmt::Debug for Objects {
 }
 
 /// SHA-256 in hexadecimal.
-fn sha256(bytes: &[u8]) -> String {
+pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text

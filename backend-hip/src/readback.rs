@@ -37,7 +37,7 @@ impl HipReadback {
             let label = from.label().into();
             return Err(DeviceError::Extent { call: "read", label, start, end, len });
         }
-        let destination = Pinned::new(api, range.len())?;
+        let mut destination = Pinned::new(api, range.len())?;
         let mut copy = Copy::of(site.point.clone());
         copy.step = site.step;
         copy.layer = site.layer;
@@ -61,6 +61,7 @@ impl HipReadback {
                 (hip.memcpy_async)(to, source, range.len(), kind, stream.raw())
             })
             .map_err(DeviceError::in_copy)
+            .inspect(|()| destination.copied("hipMemcpyAsync", stream.raw()))
         };
         if started.is_err() {
             audit.ended(&copy, outcome(&started));
@@ -86,7 +87,7 @@ impl Pending for HipReadback {
         self.audit.ended(&self.copy, outcome(&landed));
         landed?;
         // SAFETY: the copy was the only one to this memory, and its stream has been synchronised.
-        let landed = unsafe { self.destination.bytes() };
+        let landed = unsafe { self.destination.bytes() }.map_err(DeviceError::in_copy)?;
         Ok(landed[..self.copy.bytes].to_vec())
     }
 }

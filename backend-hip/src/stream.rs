@@ -10,6 +10,7 @@ use hip_api::flags::EVENT_DISABLE_TIMING;
 use kernels::DeviceError;
 
 use crate::api::{Api, Handle};
+use crate::memory::device_pointer;
 use crate::workspace::{Reserved, Workspace};
 
 /// A queue of work.
@@ -88,6 +89,16 @@ impl HipStream {
     /// As HIP's functions take it.
     pub(crate) fn raw(&self) -> *mut c_void {
         self.handle.raw.0
+    }
+
+    /// Sets `bytes` bytes from `address` on to zero.
+    #[track_caller]
+    pub(crate) fn set_zero(&self, address: u64, bytes: usize) -> Result<(), DeviceError> {
+        let pointer = device_pointer(address);
+        // SAFETY: the range lies in a live allocation of the device, which outlasts the stream's work: freeing waits for it.
+        self.handle
+            .api
+            .call("hipMemsetAsync", |hip| unsafe { (hip.memset_async)(pointer, 0, bytes, self.raw()) })
     }
 
     /// At least `bytes` of memory for the launches of one op.

@@ -38,7 +38,7 @@ impl Uploads {
         for (number, part) in bytes.chunks(CHUNK_BYTES[1]).enumerate() {
             let mut chunk = self.free_chunk(api, part.len())?;
             // SAFETY: the chunk is free: it is new, or the event after its last copy has passed.
-            let room = unsafe { chunk.bytes_mut() };
+            let room = unsafe { chunk.bytes_mut() }?;
             room[..part.len()].copy_from_slice(part);
             let destination = device_pointer(to.address(offset + number * CHUNK_BYTES[1]));
             let source = chunk.pointer();
@@ -47,6 +47,7 @@ impl Uploads {
             api.call("hipMemcpyAsync", |hip| unsafe {
                 (hip.memcpy_async)(destination, source, part.len(), kind, stream.raw())
             })?;
+            chunk.copied("hipMemcpyAsync", stream.raw());
             self.chunks.push_back((chunk, HipEvent::record(api, stream)?));
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! Each control poses something that is known to be wrong, or known to be right, to the parts of the suite that decide, and
 //! says what they should have said. `assay check` runs them first; the zoo runs them on parts with a planted bug.
 
-use kernels::{DType, Expected, Layout, Verdict};
+use kernels::{DType, Expected, Layout, Spread, Verdict};
 
 use crate::expectations::Expectations;
 use crate::outcome::{CaseResult, Outcome, Totals};
@@ -54,7 +54,8 @@ pub fn violated(parts: &Parts) -> Vec<&'static str> {
     let n = 100;
     let want: Vec<f64> = (0..n).map(|i| 1.0 + f64::from(i)).collect();
     let small = vec![1e-4; want.len()];
-    let expected = Expected::Within { value: want.clone(), bound: small.clone(), typical: small };
+    let spread = vec![Spread { own: 1e-4, ..Spread::default() }; want.len()];
+    let expected = Expected::Within { value: want.clone(), bound: small.clone(), typical: small, spread };
     let layout = Layout::contiguous(DType::F32, &[10, 10]);
     let passes = |got: &[f32]| (parts.passed)(&(parts.judge)(&expected, &layout, bytemuck::cast_slice(got)));
     let right: Vec<f32> = (0..100u8).map(|i| 1.0 + f32::from(i)).collect();
@@ -72,6 +73,11 @@ pub fn violated(parts: &Parts) -> Vec<&'static str> {
     control("one wrong element at the end fails", !passes(&with(99, 101.0)));
     control("twice the bound fails", !passes(&with(10, 11.0002)));
     control("half the bound passes", passes(&with(10, 11.00005)));
+    let off = |signs: [f32; 2]| -> Vec<f32> {
+        right.iter().enumerate().map(|(at, value)| value + 9e-5 * signs[at % 2]).collect()
+    };
+    control("small errors of both signs pass", passes(&off([1.0, -1.0])));
+    control("small errors of one sign fail together", !passes(&off([1.0, 1.0])));
     control("an answer of the wrong length fails", !passes(&right[..99]));
     control("a comparison of nothing is no pass", !(parts.passed)(&Verdict::default()));
 

@@ -146,10 +146,30 @@ pub enum Packing {
     Dense,
     /// Begins some way into the buffer, and its rows are further apart than they are long.
     Padded,
+    /// Begins one element into the buffer: less aligned than the others.
+    Shifted,
+    /// Of a case: its second operand is shifted, all others are dense.
+    SecondShifted,
+    /// Of a case: its output is shifted, all others are dense.
+    OutShifted,
+}
+
+impl Packing {
+    /// That of a case's second operand.
+    #[must_use]
+    pub fn second(self) -> Self {
+        if self == Packing::SecondShifted { Packing::Shifted } else { self }
+    }
+
+    /// That of an output which is no operand.
+    #[must_use]
+    pub fn out(self) -> Self {
+        if self == Packing::OutShifted { Packing::Shifted } else { self }
+    }
 }
 
 /// Content of what no op may read: a NaN in every float format.
-const PADDING: u8 = 0xff;
+pub const PADDING: u8 = 0xff;
 
 /// Adds operands to a record.
 pub trait Operands: Sized {
@@ -202,8 +222,11 @@ impl Operands for Record {
 
 fn packed(dtype: DType, shape: &[usize], packing: Packing) -> Layout {
     let dense = Layout::contiguous(dtype, shape);
-    if packing == Packing::Dense || shape.is_empty() {
-        return dense;
+    match packing {
+        _ if shape.is_empty() => return dense,
+        Packing::Dense | Packing::SecondShifted | Packing::OutShifted => return dense,
+        Packing::Shifted => return dense.at(dtype.block_bytes()),
+        Packing::Padded => {}
     }
     let inner = shape.len() - 1;
     let block = dtype.block_len();

@@ -3,9 +3,11 @@
 use std::marker::PhantomData;
 use std::time::Instant;
 
-use kernels::{Breakpoint, OpForm, Record, Size, Stem};
-use proptest::strategy::{BoxedStrategy, Strategy};
+use kernels::{Breakpoint, DType, OpForm, Record, Size, Stem};
+use proptest::prelude::*;
+use proptest::sample::select;
 
+use crate::floats::{self, Floats};
 use crate::name::{CaseName, NameError, Spec};
 use crate::outcome::{CaseResult, Outcome, micros_since};
 use crate::target::Target;
@@ -54,8 +56,14 @@ pub trait Cases: Sync {
     /// Cases just below, at and above the break points of a backend.
     fn around(&self, breakpoints: &dyn Fn(&OpForm) -> Vec<Breakpoint>) -> Vec<CaseName>;
 
+    /// The forms of small ops, one of each way in which a backend may compute.
+    fn forms(&self) -> Vec<OpForm>;
+
     /// Random cases, which shrink to smaller ones.
     fn random(&self) -> BoxedStrategy<CaseName>;
+
+    /// The op of a case, on the case's own data.
+    fn record(&self, name: &CaseName) -> Result<Record, NameError>;
 
     /// Whether `name` is the name of a case.
     fn understands(&self, name: &CaseName) -> Result<(), NameError>;
@@ -93,7 +101,9 @@ impl<F: Family> Cases for Of<F> {
     }
 
     fn names(&self) -> Vec<CaseName> {
-        F::enumerate().iter().map(|spec| CaseName::of(F::STEM, spec)).collect()
+        let mut names: Vec<_> = F::enumerate().iter().map(|spec| CaseName::of(F::STEM, spec)).collect();
+        names.extend(floats::typed(F::STEM, &names));
+        names
     }
 
     fn around(&self, breakpoints: &dyn Fn(&OpForm) -> Vec<Breakpoint>) -> Vec<CaseName> {
@@ -113,11 +123,36 @@ impl<F: Family> Cases for Of<F> {
         names
     }
 
+    fn forms(&self) -> Vec<OpForm> {
+        let records: Vec<_> = F::forms().iter().map(F::record).collect();
+        let mut forms: Vec<_> = records.iter().map(Record::form).collect();
+        for dtype in [DType::F16, DType::BF16].into_iter().filter(|_| !F::STEM.facts().floats.is_empty()) {
+            let floats = Floats::of(F::STEM, |_| dtype);
+            forms.extend(records.iter().map(|record| floats.apply(record).form()));
+        }
+        forms
+    }
+
     fn random(&self) -> BoxedStrategy<CaseName> {
-        F::strategy().prop_map(|spec| CaseName::of(F::STEM, &spec)).boxed()
+        let types = select(DType::FLOATS.to_vec());
+        let types = prop::collection::vec(types, F::STEM.facts().floats.len());
+        (F::strategy(), prop_oneof![3 => Just(Vec::new()), 1 => types])
+            .prop_map(|(spec, types)| {
+                let mut types = types.into_iter();
+                let floats = Floats::of(F::STEM, |_| types.next().unwrap_or(DType::F32));
+                let name = CaseName::of(F::STEM, &spec);
+                if floats::suitable(&name) { floats.name(&name) } else { name }
+            })
+            .boxed()
+    }
+
+    fn record(&self, name: &CaseName) -> Result<Record, NameError> {
+        let (name, floats) = Floats::split(name)?;
+        name.spec::<F::Spec>().map(|spec| floats.apply(&F::record(&spec)).into_owned())
     }
 
     fn understands(&self, name: &CaseName) -> Result<(), NameError> {
+        let (name, _) = Floats::split(name)?;
         name.spec::<F::Spec>().map(drop)
     }
 
@@ -128,9 +163,10 @@ impl<F: Family> Cases for Of<F> {
         target: &dyn Target,
         judge: Judge,
     ) -> Result<CaseResult, NameError> {
+        let (name, floats) = Floats::split(name)?;
         let spec = name.spec::<F::Spec>()?;
         let begin = Instant::now();
-        let mut trial = Trial::new(target, judge);
+        let mut trial = Trial::new(target, judge).with_floats(floats);
         let stop = F::run(&spec, &mut trial);
         let found = trial.found();
         let outcome = match stop {

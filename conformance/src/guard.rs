@@ -8,6 +8,7 @@ use backend_cpu::host::{Compute, Host};
 use kernels::{Backend, DeviceError};
 use serde::{Deserialize, Serialize};
 
+use crate::far::Far;
 use crate::target::{Bare, Guards, Target};
 
 /// What notices an access outside a buffer.
@@ -21,13 +22,16 @@ pub enum Guard {
     FenceAfter,
     /// Each buffer starts at an unmapped page: a read or a write before the start does the same. CPU backends only.
     FenceBefore,
+    /// Rows are gigabytes apart, and what is between them is never touched: offsets that do not fit in 32 bits. Software device only.
+    Far,
     /// Nothing, for comparison.
     Off,
 }
 
 impl Guard {
     /// All of them, in the order of help texts.
-    pub const ALL: [Guard; 4] = [Guard::Canaries, Guard::FenceAfter, Guard::FenceBefore, Guard::Off];
+    pub const ALL: [Guard; 5] =
+        [Guard::Canaries, Guard::FenceAfter, Guard::FenceBefore, Guard::Far, Guard::Off];
 
     /// Its name on the command line.
     pub const fn name(self) -> &'static str {
@@ -35,6 +39,7 @@ impl Guard {
             Guard::Canaries => "canaries",
             Guard::FenceAfter => "fence-after",
             Guard::FenceBefore => "fence-before",
+            Guard::Far => "far",
             Guard::Off => "off",
         }
     }
@@ -49,6 +54,9 @@ impl Guard {
             Guard::FenceBefore => {
                 "Each buffer starts at an unmapped page: a read or a write before the start does the same. CPU backends only"
             }
+            Guard::Far => {
+                "Rows begin gigabytes apart: an offset that is cut to 32 bits leads elsewhere. Software device only"
+            }
             Guard::Off => "Nothing, for comparison",
         }
     }
@@ -58,7 +66,7 @@ impl Guard {
         match self {
             Guard::FenceAfter => Some(Fence::After),
             Guard::FenceBefore => Some(Fence::Before),
-            Guard::Canaries | Guard::Off => None,
+            Guard::Canaries | Guard::Far | Guard::Off => None,
         }
     }
 }
@@ -72,7 +80,7 @@ impl fmt::Display for Guard {
 
 /// The name of no guard.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{0}' is no guard: want canaries, fence-after, fence-before or off")]
+#[error("'{0}' is no guard: want canaries, fence-after, fence-before, far or off")]
 pub struct UnknownGuard(String);
 
 impl FromStr for Guard {
@@ -87,6 +95,11 @@ impl FromStr for Guard {
 /// `backend` as a target with canaries around every buffer.
 pub fn with_canaries<B: Backend + 'static>(backend: B) -> Result<Box<dyn Target>, DeviceError> {
     Ok(Box::new(Guards::new(backend)?))
+}
+
+/// `backend` as a target with rows far apart, see [`Far`].
+pub fn with_rows_far_apart<B: Backend + 'static>(backend: B) -> Result<Box<dyn Target>, DeviceError> {
+    Ok(Box::new(Far::new(backend, 0)?))
 }
 
 /// `backend` as a target with nothing around its buffers.

@@ -10,7 +10,7 @@
 
 use std::fmt;
 
-use kernels::{DType, Stem};
+use kernels::{DType, SplitMix64, Stem};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
@@ -121,6 +121,22 @@ impl CaseName {
         self.fields.split(',').next().unwrap_or_default()
     }
 
+    /// Whether `field=value` is among the fields.
+    pub(crate) fn has(&self, field: &str) -> bool {
+        self.fields.split(',').any(|own| own == field)
+    }
+
+    /// What the case is: its format, its kind and its fields. A seed is no property of a case.
+    pub(crate) fn described(&self) -> impl Iterator<Item = &str> {
+        let fields = self.fields.split(',').filter(|field| !field.starts_with("seed="));
+        std::iter::once(self.format.name()).chain(fields)
+    }
+
+    /// A hash of the name: the same on every machine.
+    pub(crate) fn hash(&self) -> u64 {
+        hash(&[self.stem.name(), self.format.name(), &self.fields])
+    }
+
     /// The full name on `backend`.
     pub fn on(&self, backend: &str) -> String {
         format!("{}/{backend}/{}/{}", self.stem, self.format, self.fields)
@@ -137,6 +153,14 @@ impl CaseName {
         let format = format.parse().map_err(|e: kernels::UnknownDType| error(e.to_string()))?;
         Ok((CaseName { stem, format, fields: fields.into() }, backend.into()))
     }
+}
+
+/// A hash of the parts of a name.
+pub(crate) fn hash(parts: &[&str]) -> u64 {
+    // FNV-1a, with a last mix so that names that differ in their last letter are far apart.
+    let bytes = parts.iter().copied().flat_map(str::bytes);
+    let hash = bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+    SplitMix64::new(hash).next_u64()
 }
 
 /// A field's value: a number where it reads as one, otherwise a word.

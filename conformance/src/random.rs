@@ -2,6 +2,7 @@
 
 use std::io;
 
+use kernels::Stem;
 use proptest::strategy::{Strategy, ValueTree};
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 
@@ -16,6 +17,8 @@ pub struct RandomCases {
     runner: TestRunner,
     filter: Filter,
     backend: String,
+    /// The ops that get turns.
+    stems: Vec<Stem>,
     turn: usize,
 }
 
@@ -36,8 +39,16 @@ impl RandomCases {
             runner: TestRunner::new_with_rng(config, rng),
             filter,
             backend: backend.into(),
+            stems: Stem::ALL.to_vec(),
             turn: 0,
         }
+    }
+
+    /// The same with cases of the ops `stems` alone.
+    #[must_use]
+    pub fn of(mut self, stems: &[Stem]) -> Self {
+        self.stems = stems.to_vec();
+        self
     }
 
     /// Runs the next random case; a failing one is shrunk.
@@ -58,6 +69,9 @@ impl RandomCases {
         for _ in 0..100 * FAMILIES.len() {
             let family = FAMILIES[self.turn % FAMILIES.len()];
             self.turn += 1;
+            if !self.stems.contains(&family.stem()) {
+                continue;
+            }
             let Ok(tree) = family.random().new_tree(&mut self.runner) else { continue };
             if self.filter.matches(&tree.current().on(&self.backend)) {
                 return Some(tree);

@@ -3,12 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
-use kernels::{Expected, OpForm, SplitMix64};
+use kernels::{Expected, OpForm, Record, SplitMix64, Stem};
+use serde::{Deserialize, Serialize};
 
 use crate::covering;
 use crate::data;
 use crate::family::Cases;
-use crate::name::{CaseName, NameError};
+use crate::name::{self, CaseName, NameError};
 use crate::ops::FAMILIES;
 use crate::outcome::CaseResult;
 use crate::target::Target;
@@ -32,6 +33,12 @@ pub fn understands(full: &str) -> Result<(), NameError> {
     family.understands(&name)
 }
 
+/// The op that the case called `full` is about, on the case's own data.
+pub fn record(full: &str) -> Result<Record, NameError> {
+    let (name, family) = find(full)?;
+    family.record(&name)
+}
+
 /// Full names of the cases that every sweep runs on `backend`, those that contain each word of `filter`.
 pub fn names(backend: &str, filter: &Filter) -> Vec<String> {
     static ALL: LazyLock<Vec<CaseName>> =
@@ -46,6 +53,11 @@ pub fn names_around_breakpoints(backend: &str, target: &dyn Target, filter: &Fil
     let names = FAMILIES.iter().flat_map(|family| family.around(&breakpoints)).map(|name| name.on(backend));
     let mut seen = HashSet::new();
     names.filter(|name| filter.matches(name) && seen.insert(name.clone())).collect()
+}
+
+/// Forms of small ops of `stem`, one of each way in which a backend may compute.
+pub fn forms(stem: Stem) -> Vec<OpForm> {
+    FAMILIES.iter().filter(|family| family.stem() == stem).flat_map(|family| family.forms()).collect()
 }
 
 /// Runs the case called `full` on `target`.
@@ -153,16 +165,13 @@ impl<'n> Parts<'n> {
 
     /// A hash of the name without the backend: the same on every machine.
     fn hash(&self) -> u64 {
-        // FNV-1a, with a last mix so that names that differ in their last letter are far apart.
-        let bytes = [self.op, self.format, self.kind, self.rest].into_iter().flat_map(str::bytes);
-        let hash =
-            bytes.fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
-        SplitMix64::new(hash).next_u64()
+        name::hash(&[self.op, self.format, self.kind, self.rest])
     }
 }
 
 /// One part of a sweep that several machines share.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Shard {
     index: usize,
     count: usize,
@@ -171,6 +180,31 @@ pub struct Shard {
 impl Shard {
     /// Everything.
     pub const WHOLE: Shard = Shard { index: 1, count: 1 };
+
+    /// Which part, from 1.
+    pub const fn index(self) -> usize {
+        self.index
+    }
+
+    /// How many parts there are.
+    pub const fn count(self) -> usize {
+        self.count
+    }
+
+    /// All parts of the same sweep.
+    pub fn siblings(self) -> impl Iterator<Item = Shard> {
+        (1..=self.count).map(move |index| Shard { index, count: self.count })
+    }
+
+    /// This part's share of `n` random cases, which have no names to be chosen by.
+    pub const fn share(self, n: usize) -> usize {
+        n / self.count + if self.index <= n % self.count { 1 } else { 0 }
+    }
+
+    /// The seed of this part's random cases: its own, so that parts do not draw the same ones.
+    pub fn seed(self, seed: u64) -> u64 {
+        if self == Shard::WHOLE { seed } else { SplitMix64::new(seed ^ (self.index as u64) << 32).next_u64() }
+    }
 
     /// Keeps one part of `count` equal ones, chosen by hash, so that a part is alike in kind to the whole.
     pub fn of(self, all: Vec<String>) -> Vec<String> {
@@ -187,6 +221,20 @@ impl Shard {
 impl std::fmt::Display for Shard {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}/{}", self.index, self.count)
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> Self {
+        shard.to_string()
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 
@@ -222,6 +270,10 @@ mod tests {
         together.sort_unstable();
         all.sort_unstable();
         assert_eq!(together, all);
+        let thirds: Vec<Shard> = "1/3".parse::<Shard>().unwrap().siblings().collect();
+        assert_eq!(thirds.iter().map(|shard| shard.share(8)).collect::<Vec<_>>(), [3, 3, 2]);
+        let seeds: HashSet<u64> = thirds.iter().map(|shard| shard.seed(1)).collect();
+        assert_eq!((seeds.len(), Shard::WHOLE.seed(1)), (3, 1));
         for bad in ["0/3", "4/3", "1", "x/y", "1/0"] {
             assert!(bad.parse::<Shard>().is_err(), "{bad}");
         }
@@ -297,7 +349,7 @@ mod tests {
             kernels::Numerics::F32
         }
 
-        fn run(&self, _: &kernels::Record) -> Result<Vec<Vec<u8>>, crate::target::RunError> {
+        fn run(&self, _: &Record) -> Result<Vec<Vec<u8>>, crate::target::RunError> {
             unreachable!("nothing runs on it")
         }
     }
@@ -325,7 +377,7 @@ mod tests {
     #[test]
     fn every_op_has_cases_of_its_own() {
         let stems: Vec<_> = FAMILIES.iter().map(|family| family.stem()).collect();
-        assert_eq!(stems, kernels::Stem::ALL);
+        assert_eq!(stems, Stem::ALL);
     }
 
     #[test]

@@ -5,6 +5,21 @@ use kernels::{
     Backend, BindError, Breakpoint, DeviceError, Identity, Numerics, OpError, OpForm, Pending, Record, Site,
     Support,
 };
+use serde::{Deserialize, Serialize};
+
+/// What a target promises of its results, besides that they lie within their bounds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Promises {
+    /// The same op on the same data has the same bits.
+    pub deterministic: bool,
+    /// A row's bits do not depend on the rows beside it.
+    pub batch_invariant: bool,
+}
+
+impl Promises {
+    /// Both.
+    pub const ALL: Promises = Promises { deterministic: true, batch_invariant: true };
+}
 
 /// Something that can run ops.
 pub trait Target {
@@ -21,6 +36,11 @@ pub trait Target {
 
     /// How it computes the op.
     fn numerics(&self, form: &OpForm) -> Numerics;
+
+    /// What it promises of the op's result. A target that sums by atomic additions promises nothing.
+    fn promises(&self, _form: &OpForm) -> Promises {
+        Promises::ALL
+    }
 
     /// Runs an op in fresh buffers and returns the content of each of them afterwards, one per operand of the record.
     fn run(&self, record: &Record) -> Result<Vec<Vec<u8>>, RunError>;

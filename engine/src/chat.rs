@@ -4,10 +4,17 @@
 //! remove the line break after them and the indentation before them, Python's methods work on strings, lists and
 //! dictionaries, `break` and `continue` exist, and `raise_exception` lets a template refuse a conversation.
 //! The clock (`strftime_now`) is not available: the same conversation always gives the same text.
+//!
+//! A template is a program of a stranger. [`MAX_SOURCE`], [`FUEL`] and [`MAX_OUTPUT`] bound its source, its steps and its text, and it
+//! runs on a stack of its own. One step may still ask for much memory or time (`|tojson(indent=1000000000)`), and a value may be
+//! nested so deeply that dropping it overflows any stack. Who renders templates of strangers does it in a process that may die, with
+//! limits of the operating system, as the command `assay` does.
 
 use std::error::Error as _;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
+use std::thread;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Object;
@@ -17,8 +24,18 @@ use minijinja_contrib::pycompat::unknown_method_callback;
 use crate::gguf::{GgufError, Metadata};
 use crate::tokenizer::{Tokenizer, TokenizerError};
 
+/// Bytes of a template at most. The longest real ones have some 30,000.
+pub const MAX_SOURCE: usize = 128 << 10;
+
 /// Steps after which a template is stopped. The longest real ones take some thousand.
-const FUEL: u64 = 10_000_000;
+pub const FUEL: u64 = 10_000_000;
+
+/// Bytes of a rendered conversation at most.
+pub const MAX_OUTPUT: usize = 64 << 20;
+
+/// The stack of the thread that parses and renders. The parser takes less than 2 kB for a byte of the source, at the worst source
+/// (`{{ ------…1 }}`). Memory that is not touched is not used.
+const STACK: usize = MAX_SOURCE * (2 << 10);
 
 const NAME: &str = "tokenizer.chat_template";
 
@@ -74,9 +91,46 @@ pub enum ChatError {
         /// Line of the template, from 1.
         line: usize,
     },
+    /// The template has more than [`MAX_SOURCE`] bytes.
+    #[error("chat template: {found} bytes, the limit is {MAX_SOURCE}")]
+    TooLong {
+        /// Its bytes.
+        found: usize,
+    },
+    /// The rendered conversation has more than [`MAX_OUTPUT`] bytes.
+    #[error("chat template: the rendered conversation has more than {MAX_OUTPUT} bytes")]
+    Output,
+    /// There is no thread to render in.
+    #[error("chat template: no thread to render it in: {0}")]
+    Thread(#[from] io::Error),
+    /// The template engine panicked.
+    #[error("chat template: the template engine panicked")]
+    Panicked,
     /// The tokenizer's BOS or EOS has no text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+}
+
+/// A model's chat template as text, with the texts of its BOS and EOS tokens; empty if there are none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChatSource {
+    /// The template.
+    pub template: String,
+    /// Text of the token that begins a text.
+    pub bos: String,
+    /// Text of the token that ends a text.
+    pub eos: String,
+}
+
+impl ChatSource {
+    /// The file's template, with the texts of the tokenizer's tokens.
+    pub fn from_metadata(meta: &Metadata, tokenizer: &Tokenizer) -> Result<Self, ChatError> {
+        let template = meta.opt_str(NAME)?.ok_or(ChatError::NoTemplate)?;
+        check_length(template)?;
+        let text = |id: Option<u32>| id.map_or(Ok(""), |id| tokenizer.text(id));
+        let (bos, eos) = (text(tokenizer.bos())?.to_owned(), text(tokenizer.eos())?.to_owned());
+        Ok(ChatSource { template: template.to_owned(), bos, eos })
+    }
 }
 
 /// A model's chat template, ready to be applied.
@@ -90,13 +144,17 @@ pub struct ChatTemplate {
 impl ChatTemplate {
     /// The file's template, with the texts of the tokenizer's BOS and EOS tokens.
     pub fn from_metadata(meta: &Metadata, tokenizer: &Tokenizer) -> Result<Self, ChatError> {
-        let source = meta.opt_str(NAME)?.ok_or(ChatError::NoTemplate)?;
-        let text = |id: Option<u32>| id.map_or(Ok(""), |id| tokenizer.text(id));
-        Self::new(source, text(tokenizer.bos())?, text(tokenizer.eos())?)
+        let source = ChatSource::from_metadata(meta, tokenizer)?;
+        Self::new(&source.template, &source.bos, &source.eos)
     }
 
     /// A template from its source. `bos` and `eos` are the texts of these tokens, empty if there are none.
     pub fn new(source: &str, bos: &str, eos: &str) -> Result<Self, ChatError> {
+        check_length(source)?;
+        on_large_stack(|| Self::parse(source, bos, eos))
+    }
+
+    fn parse(source: &str, bos: &str, eos: &str) -> Result<Self, ChatError> {
         let mut env = Environment::new();
         let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
         env.set_syntax(syntax.map_err(|e| syntax_error(&e))?);
@@ -115,6 +173,10 @@ impl ChatTemplate {
     /// The text contains the control tokens' texts: encode it with `parse_special`, and without
     /// `add_special`, since a template writes its own BOS.
     pub fn render(&self, messages: &[Message], generate: bool) -> Result<String, ChatError> {
+        on_large_stack(|| self.render_here(messages, generate))
+    }
+
+    fn render_here(&self, messages: &[Message], generate: bool) -> Result<String, ChatError> {
         let turns =
             messages.iter().map(|m| Value::from_pairs([("role", &*m.role), ("content", &*m.content)]));
         let context = context! {
@@ -124,7 +186,50 @@ impl ChatTemplate {
             eos_token => self.eos.as_str(),
         };
         let template = self.env.get_template(NAME).map_err(|e| render_error(&e))?;
-        template.render(context).map_err(|e| render_error(&e))
+        let mut output = Output::default();
+        let rendered = template.render_captured_to(context, &mut output).map(drop);
+        if output.is_full {
+            return Err(ChatError::Output);
+        }
+        rendered.map_err(|e| render_error(&e))?;
+        String::from_utf8(output.bytes).map_err(|_| ChatError::Panicked)
+    }
+}
+
+fn check_length(template: &str) -> Result<(), ChatError> {
+    match template.len() {
+        found if found > MAX_SOURCE => Err(ChatError::TooLong { found }),
+        _ => Ok(()),
+    }
+}
+
+/// Does `work` on a stack of [`STACK`] bytes.
+fn on_large_stack<T: Send>(work: impl FnOnce() -> Result<T, ChatError> + Send) -> Result<T, ChatError> {
+    thread::scope(|scope| {
+        let thread = thread::Builder::new().name("chat template".into()).stack_size(STACK);
+        thread.spawn_scoped(scope, work)?.join().unwrap_or(Err(ChatError::Panicked))
+    })
+}
+
+/// The rendered text, up to [`MAX_OUTPUT`] bytes.
+#[derive(Default)]
+struct Output {
+    bytes: Vec<u8>,
+    is_full: bool,
+}
+
+impl io::Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.is_full |= self.bytes.len() + bytes.len() > MAX_OUTPUT;
+        if self.is_full {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        self.bytes.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -257,6 +362,55 @@ mod tests {
     fn syntax_errors_name_the_line() {
         let error = render("a\n{% if %}", &[]).unwrap_err();
         assert!(matches!(error, ChatError::Syntax { line: 2, .. }), "{error}");
+    }
+
+    /// The deepest source of `MAX_SOURCE` bytes: `head`, many times `link`, `tail`.
+    fn deepest([head, link, tail]: [&str; 3]) -> String {
+        let links = (MAX_SOURCE - head.len() - tail.len()) / link.len();
+        format!("{head}{}{tail}", link.repeat(links))
+    }
+
+    #[test]
+    fn long_chains_overflow_no_stack() {
+        let chains = [
+            ["{{ ", "-", "1 }}"],
+            ["{{ ", "not ", "1 }}"],
+            ["{{ 1", "+1", " }}"],
+            ["{{ 1", "**1", " }}"],
+            ["{{ 1", " and 1", " }}"],
+            ["{{ a", ".b", " }}"],
+            ["{{ a", "[0]", " }}"],
+            ["{{ a", "()", " }}"],
+            ["{{ 'a'", "|e", " }}"],
+            ["{{ 1", " if 1 else 1", " }}"],
+            ["{{ ", "1 if 1 else ", "1 }}"],
+            ["{% if a %}", "{% elif a %}", "{% endif %}"],
+            ["", "{% if 1 %}", ""],
+            ["{{ ", "(", ""],
+            ["{{ ", "[", ""],
+            ["{{ ", "{1:", ""],
+        ];
+        for chain in chains {
+            // Whether it renders or not is no matter: it comes back.
+            drop(render(&deepest(chain), &[]));
+        }
+    }
+
+    #[test]
+    fn sources_have_a_limit() {
+        assert!(render(&"x".repeat(MAX_SOURCE), &[]).is_ok());
+        let error = render(&"x".repeat(MAX_SOURCE + 1), &[]).unwrap_err();
+        assert_eq!(error.to_string(), "chat template: 131073 bytes, the limit is 131072");
+    }
+
+    #[test]
+    fn outputs_have_a_limit() {
+        let line = "x".repeat(1 << 16);
+        let source = |lines: usize| format!("{{% for i in range({lines}) %}}{line}{{% endfor %}}");
+        let text = render(&source(MAX_OUTPUT >> 16), &[]).unwrap();
+        assert_eq!(text.len(), MAX_OUTPUT);
+        let error = render(&source((MAX_OUTPUT >> 16) + 1), &[]).unwrap_err();
+        assert!(matches!(error, ChatError::Output), "{error}");
     }
 
     #[test]

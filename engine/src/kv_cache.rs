@@ -1,6 +1,6 @@
 //! The KV cache: keys and values of the tokens so far, for several sequences.
 //!
-//! Each layer has two tensors `[sequences, slots, kv_heads, head_dim]` in f32, f16 or `q8_0`. The slot of a token is its
+//! Each layer has two tensors `[sequences, slots, kv_heads, head_dim]` in f32, f16, bf16 or `q8_0`. The slot of a token is its
 //! position. The cache knows the length of each sequence. Rows must continue their sequences without gaps,
 //! so that every slot is written before it is read. [`KvCache::truncate`] shortens a sequence.
 
@@ -13,7 +13,7 @@ use crate::config::ModelConfig;
 /// Size and type of a cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KvConfig {
-    /// f32, f16 or `q8_0`.
+    /// f32, f16, bf16 or `q8_0`.
     pub dtype: DType,
     /// Sequences.
     pub seqs: usize,
@@ -26,7 +26,7 @@ pub struct KvConfig {
 #[non_exhaustive]
 pub enum CacheError {
     /// A type that a cache cannot have.
-    #[error("a cache of {found} is not possible, want f32, f16 or q8_0")]
+    #[error("a cache of {found} is not possible, want f32, f16, bf16 or q8_0")]
     Type {
         /// The type.
         found: DType,
@@ -114,7 +114,15 @@ pub enum CacheError {
 impl CacheError {
     /// True if the device is at fault.
     pub fn is_device(&self) -> bool {
-        matches!(self, CacheError::Device(_))
+        self.device().is_some()
+    }
+
+    /// The device's error, if it is at fault.
+    pub const fn device(&self) -> Option<&DeviceError> {
+        match self {
+            CacheError::Device(error) => Some(error),
+            _ => None,
+        }
     }
 }
 

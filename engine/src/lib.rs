@@ -18,8 +18,8 @@
 //!
 //! [`model_sizes`] has the sizes of real models, for benches and cost reports.
 //!
-//! Nothing here prints, exits, or panics on a file, a text or a parameter. The only `unsafe` block maps the
-//! file.
+//! Nothing here prints, exits, or panics on a file, a text or a parameter.
+#![forbid(unsafe_code)]
 
 mod batch;
 pub mod chat;

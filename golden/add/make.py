@@ -4,7 +4,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/add/make.py
 """
 
 import numpy as np
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 
 SEED = 20_011
 
@@ -32,6 +32,10 @@ def cases(rng):
     yield Case("all magnitudes", "add").input("a", a).input("b", b).output("out", a + b)
     a, b = np.meshgrid(CORNERS, CORNERS)
     yield Case("corners", "add").input("a", a).input("b", b).output("out", a + b)
+    for types in SHORT:  # exact in float64
+        a, b = (Floats(rng.standard_normal((3, 65)), dtype) for dtype in types[:2])
+        case = Case(",".join(types[:3]), "add").floats("a", a).floats("b", b)
+        yield case.output("out", a.values.astype(np.float64) + b.values, dtype=types[2])
 
 
 with np.errstate(all="ignore"):

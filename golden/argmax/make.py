@@ -5,7 +5,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/argmax/make.
 """
 
 import numpy as np
-from capsule import Case, write
+from capsule import Case, Floats, write
 
 SEED = 20_013
 
@@ -41,6 +41,9 @@ def cases(rng):
     x = np.concatenate([rng.standard_normal((3, 8)), np.full((3, 8), 9.0)], axis=1).astype(np.float32)
     strided = Case("padded,rows=3,n=8", "argmax").input("x", x, shape=(3, 8), strides=(16, 1))
     yield strided.output("out", argmax(x[:, :8]), dtype="u32")
+    for dtype in ["f16", "bf16"]:  # rounding makes ties
+        x = Floats(rng.standard_normal((4, 1000)), dtype)
+        yield Case(dtype, "argmax").floats("x", x).output("out", argmax(x.values), dtype="u32")
 
 
 write("golden/argmax/argmax.safetensors", SEED, list(cases(np.random.default_rng(SEED))))

@@ -4,7 +4,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/attention/ma
 """
 
 import numpy as np
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 from gguf.constants import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 
@@ -34,16 +34,16 @@ def stored(values, dtype):
     if dtype == "q8_0":
         blocks = quantize(values, GGMLQuantizationType.Q8_0)
         return blocks, dequantize(blocks, GGMLQuantizationType.Q8_0)
-    held = values.astype({"f32": np.float32, "f16": np.float16}[dtype])
-    return held, held.astype(np.float32)
+    held = Floats(values, dtype)
+    return held.raw, held.values
 
 
-def case(rng, name, heads, cache, rows, dtypes=("f32", "f32"), scale=None, window=None, softcap=None, spread=1.0, unseen=None):
+def case(rng, name, heads, cache, rows, dtypes=("f32", "f32"), scale=None, window=None, softcap=None, spread=1.0, unseen=None, types=("f32", "f32")):
     """`rows` is a list of (sequence, position), `cache` the shape [seqs, slots, kv_heads, dim]; `unseen` fills what no row sees."""
     seqs, positions = (list(column) for column in zip(*rows))
     scale = float(np.float32(cache[3] ** -0.5 if scale is None else scale))
-    q = (rng.standard_normal((len(rows), heads, cache[3])) * spread).astype(np.float32)
-    made = Case(name, "attention", scale=scale, window=window, softcap=softcap).input("q", q)
+    q = Floats(rng.standard_normal((len(rows), heads, cache[3])) * spread, types[0])
+    made = Case(name, "attention", scale=scale, window=window, softcap=softcap).floats("q", q)
     decoded = []
     for operand, dtype in zip(["k_cache", "v_cache"], dtypes):
         values = (rng.standard_normal(cache) * spread).astype(np.float32)
@@ -56,7 +56,7 @@ def case(rng, name, heads, cache, rows, dtypes=("f32", "f32"), scale=None, windo
         made.input(operand, held, dtype=dtype, shape=cache)
         decoded.append(values)
     made.indices("seqs", seqs).indices("positions", positions)
-    return made.output("out", attention(q, *decoded, seqs, positions, scale, window, softcap))
+    return made.output("out", attention(q.values, *decoded, seqs, positions, scale, window, softcap), dtype=types[1])
 
 
 def cases(rng):
@@ -78,6 +78,10 @@ def cases(rng):
         yield case(rng, "k={},v={}".format(*dtypes), 4, (1, 14, 2, 64), [(0, 12), (0, 13)], dtypes=dtypes)
     yield case(rng, "nan unseen", 2, (2, 8, 1, 8), [(0, 5), (1, 2)], window=2, unseen=np.nan)
     yield case(rng, "infinity unseen,f16", 2, (2, 8, 1, 8), [(0, 3)], dtypes=("f16", "f16"), unseen=np.inf)
+    for types in SHORT:
+        yield case(rng, ",".join(types[:2]), 4, (2, 10, 2, 32), [(0, 9), (1, 5)], dtypes=("f16", "q8_0"), types=types)
+    for dtypes in [("bf16", "bf16"), ("q8_0", "bf16")]:
+        yield case(rng, "k={},v={}".format(*dtypes), 4, (1, 14, 2, 64), [(0, 12), (0, 13)], dtypes=dtypes)
 
 
 write("golden/attention/attention.safetensors", SEED, list(cases(np.random.default_rng(SEED))), ["gguf"])

@@ -5,7 +5,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/dequantize/m
 
 import numpy as np
 from blocks import FORMATS, block_len, tensor
-from capsule import Case, write
+from capsule import Case, Floats, write
 
 SEED = 20_014
 
@@ -24,6 +24,13 @@ def cases(rng):
         case = Case(f"{dtype},rows=3,n={length},padded", "dequantize")
         case.input("x", padded.reshape(-1), dtype, (3, length), strides=(2 * length, 1))
         yield case.output("out", values)
+    for dtype in ["f32", "q4_0", "q6_k"]:
+        for short in ["f16", "bf16"]:
+            n = 2 * max(block_len(dtype), 32)
+            raw, values = tensor(rng, dtype, 3, n)
+            out = Floats(values, short)
+            case = Case(f"{dtype},{short}", "dequantize").input("x", raw, dtype, (3, n))
+            yield case.output("out", out.raw, out.shape, short)
 
 
 write("golden/dequantize/dequantize.safetensors", SEED, list(cases(np.random.default_rng(SEED))), ["gguf"])

@@ -5,7 +5,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/embed/make.p
 
 import numpy as np
 from blocks import FORMATS, block_len, tensor
-from capsule import Case, write
+from capsule import Case, Floats, write
 
 SEED = 20_000
 
@@ -19,6 +19,13 @@ def cases(rng):
             raw, values = tensor(rng, dtype, vocab, n)
             case = Case(f"{dtype},vocab={vocab},n={n},rows={len(ids)}", "embed")
             yield case.input("table", raw, dtype, (vocab, n)).indices("ids", ids).output("out", values[ids])
+    for dtype in ["f32", "q4_0", "q6_k"]:
+        for short in ["f16", "bf16"]:
+            n = max(block_len(dtype), 32)
+            raw, values = tensor(rng, dtype, 5, n)
+            case = Case(f"{dtype},{short}", "embed").input("table", raw, dtype, (5, n)).indices("ids", [4, 0, 1])
+            out = Floats(values[[4, 0, 1]], short)
+            yield case.output("out", out.raw, out.shape, short)
 
 
 write("golden/embed/embed.safetensors", SEED, list(cases(np.random.default_rng(SEED))), ["gguf"])

@@ -8,7 +8,7 @@ import decimal
 from decimal import Decimal
 
 import numpy as np
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 
 SEED = 20_015
 
@@ -77,6 +77,10 @@ def cases(rng):
         yield case("corners", *np.meshgrid(np.array(corners, dtype=np.float32), np.array(factors, dtype=np.float32)))
         gate = np.array([[1.0, -1.0, np.inf, -np.inf, np.nan]], dtype=np.float32)
         yield case("infinite up", gate, np.full((1, 5), np.inf, dtype=np.float32))
+        for types in SHORT:
+            gate, up = (Floats(rng.standard_normal((3, 33)) * 3, dtype) for dtype in types[:2])
+            made = Case(f"{form},{','.join(types[:3])}", "gelu_mul", form=form).floats("gate", gate).floats("up", up)
+            yield made.output("out", gelu_mul(gelu, gate.values, up.values), dtype=types[2])
 
 
 write("golden/gelu_mul/gelu_mul.safetensors", SEED, list(cases(np.random.default_rng(SEED))))

@@ -4,7 +4,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/kv_write/mak
 """
 
 import numpy as np
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 from gguf.constants import GGMLQuantizationType
 from gguf.quants import quantize
 
@@ -16,16 +16,18 @@ def encode(values, dtype):
     if dtype == "q8_0":
         return quantize(values, GGMLQuantizationType.Q8_0)
     with np.errstate(over="ignore"):
-        return values.astype({"f32": np.float32, "f16": np.float16}[dtype]).view(np.uint8)
+        return Floats(values, dtype).raw.view(np.uint8)
 
 
-def case(rng, name, dtypes, cache, slots, edit=lambda k, v: None):
+def case(rng, name, dtypes, cache, slots, edit=lambda k, v: None, types=("f32", "f32")):
     """Rows written to `slots`, a list of (sequence, position), of a dense cache [seqs, slots, heads, dim] of random bytes."""
     rows, (heads, dim) = len(slots), cache[2:]
     new = [(rng.standard_normal((rows, heads, dim)) * spread).astype(np.float32) for spread in (1.0, 30.0)]
     edit(*new)
+    held = [Floats(values, dtype) for values, dtype in zip(new, types)]
+    new = [floats.values for floats in held]
     seqs, positions = (list(column) for column in zip(*slots))
-    made = Case(name, "kv_write").input("k", new[0]).input("v", new[1])
+    made = Case(name, "kv_write").floats("k", held[0]).floats("v", held[1])
     made.indices("seqs", seqs).indices("positions", positions)
     for operand, values, dtype in zip(["k_cache", "v_cache"], new, dtypes):
         head = encode(np.zeros(dim, np.float32), dtype).size
@@ -69,6 +71,11 @@ def cases(rng):
     yield case(rng, "odd head", ("f16", "f32"), (2, 4, 1, 7), [(0, 3), (1, 3)])
     yield case(rng, "f16 edges", ("f16", "f16"), (1, 2, 2, 16), [(0, 1)], edges)
     yield padded(rng)
+    for types in SHORT:
+        for dtypes in [("f32", "f16"), ("q8_0", "q8_0")]:
+            yield case(rng, f"{','.join(types[:2])},k={dtypes[0]},v={dtypes[1]}", dtypes, (2, 3, 2, 32), [(1, 2), (0, 0)], types=types)
+    for dtypes in [("bf16", "bf16"), ("f16", "bf16"), ("bf16", "q8_0")]:
+        yield case(rng, "k={},v={}".format(*dtypes), dtypes, (2, 5, 3, 64), [(1, 0), (1, 1), (1, 2), (0, 4), (0, 0)], zeros)
 
 
 write("golden/kv_write/kv_write.safetensors", SEED, list(cases(np.random.default_rng(SEED))), ["gguf"])

@@ -4,7 +4,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/layer_norm/m
 """
 
 import numpy as np
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 
 SEED = 20_019
 
@@ -29,6 +29,12 @@ def cases(rng):
             if biased:
                 case = case.input("bias", bias)
             yield case.output("out", layer_norm(x, weight, bias, eps))
+    for types in SHORT:
+        shapes = [(3, 127), (127,), (127,)]
+        x, weight, bias = (Floats(rng.standard_normal(shape), dtype) for shape, dtype in zip(shapes, types))
+        case = Case(",".join(types), "layer_norm", eps=float(np.float32(1e-5)))
+        case.floats("x", x).floats("weight", weight).floats("bias", bias)
+        yield case.output("out", layer_norm(x.values, weight.values, bias.values, 1e-5), dtype=types[3])
 
 
 write("golden/layer_norm/layer_norm.safetensors", SEED, list(cases(np.random.default_rng(SEED))))

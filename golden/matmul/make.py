@@ -5,7 +5,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/matmul/make.
 
 import numpy as np
 from blocks import FORMATS, block_len, tensor
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 
 SEED = 20_002
 
@@ -54,6 +54,12 @@ def cases(rng):
     yield case(rng, "q4_1", 17, 33, 96, True, spread=4.0)
     yield case(rng, "q8_0", 1, 64, 576, False, spread=1e-3)
     yield padded(rng)
+    for types in SHORT:
+        for dtype in ["f16", "q4_0"]:
+            raw, weight = tensor(rng, dtype, 5, 64, 0.05)
+            x, bias = (Floats(rng.standard_normal(shape), dtype) for shape, dtype in zip([(3, 64), (5,)], types))
+            made = Case(f"{dtype},{','.join(types[:3])}", "matmul").floats("x", x).input("weight", raw, dtype, (5, 64))
+            yield made.floats("bias", bias).output("out", product(x.values, weight, bias.values), dtype=types[2])
     # Large terms that cancel: what is left is far below what the terms' rounding would be in f32.
     x = np.array([[1e8, 1.0, -1e8]], np.float32)
     weight = np.array([[1.0, 1e-3, 1.0], [3.0, 1.0, 3.0]], np.float32)

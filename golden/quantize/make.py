@@ -8,7 +8,7 @@ zeros, constants and the ends of the range.
 
 import numpy as np
 from blocks import FORMATS
-from capsule import Case, write
+from capsule import Case, Floats, write
 from quant.make import ENCODERS, encode, rows_to_encode
 
 SEED = 20_015
@@ -22,6 +22,10 @@ def cases(rng):
             x = lines[: rows * blocks].reshape(rows, blocks * 32)
             case = Case(f"{dtype},rows={rows},n={x.shape[1]}", "quantize").input("x", x)
             yield case.output("out", encode(x, FORMATS[dtype]), x.shape, dtype)
+        for short in ["f16", "bf16"]:
+            x = Floats(rng.standard_normal((3, 64)), short)
+            case = Case(f"{dtype},{short}", "quantize").floats("x", x)
+            yield case.output("out", encode(x.values, FORMATS[dtype]), x.shape, dtype)
 
 
 write("golden/quantize/quantize.safetensors", SEED, list(cases(np.random.default_rng(SEED))), ["gguf"])

@@ -4,7 +4,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/rms_norm/mak
 """
 
 import numpy as np
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 
 SEED = 20_001
 
@@ -21,6 +21,10 @@ def cases(rng):
         weight = rng.uniform(0.2, 2.0, n).astype(np.float32)
         case = Case(f"rows={rows},n={n},eps={eps}", "rms_norm", eps=float(np.float32(eps)))
         yield case.input("x", x).input("weight", weight).output("out", rms_norm(x, weight, eps))
+    for types in SHORT:
+        x, weight = (Floats(rng.standard_normal(shape), dtype) for shape, dtype in zip([(3, 127), (127,)], types))
+        case = Case(",".join(types[:3]), "rms_norm", eps=float(np.float32(1e-5))).floats("x", x).floats("weight", weight)
+        yield case.output("out", rms_norm(x.values, weight.values, 1e-5), dtype=types[2])
 
 
 write("golden/rms_norm/rms_norm.safetensors", SEED, list(cases(np.random.default_rng(SEED))))

@@ -4,7 +4,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/rope/make.py
 """
 
 import numpy as np
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 
 SEED = 20_004
 REAL, COMPLEX = np.longdouble, np.clongdouble
@@ -50,17 +50,18 @@ def rope(x, positions, pairing, n_rot, base, factors, scaling):
     return y
 
 
-def case(rng, name, positions, heads=2, head_dim=16, n_rot=None, pairing="interleaved", base=1e4, factors=None, scaling="none", in_place=False):
+def case(rng, name, positions, heads=2, head_dim=16, n_rot=None, pairing="interleaved", base=1e4, factors=None, scaling="none", in_place=False, types=("f32", "f32")):
     n_rot, base = n_rot or head_dim, float(np.float32(base))
-    x = rng.standard_normal((len(positions), heads, head_dim)).astype(np.float32)
+    held = Floats(rng.standard_normal((len(positions), heads, head_dim)), types[0])
+    x = held.values
     made = Case(f"{name},{pairing}", "rope", pairing=pairing, n_rot=n_rot, base=base, scaling=scaling, max_positions=1 << 20)
     if not in_place:
-        made.input("x", x)
+        made.floats("x", held)
     made.indices("positions", positions)
     if factors is not None:
         factors = np.asarray(factors, dtype=np.float32)
         made.input("factors", factors)
-    return made.output("out", rope(x, positions, pairing, n_rot, base, factors, scaling), before=x if in_place else None)
+    return made.output("out", rope(x, positions, pairing, n_rot, base, factors, scaling), before=x if in_place else None, dtype=types[1])
 
 
 def yarn(factor, context, beta_fast=32.0, beta_slow=1.0, extrapolation=1.0, attention=1.0):
@@ -103,6 +104,8 @@ def cases(rng):
     yield case(rng, "yarn shrinks", [33, 900], head_dim=32, scaling=yarn(0.25, 2048))
     yield case(rng, "yarn with factors", [5, 9000], head_dim=32, factors=rng.uniform(0.5, 9, 16), scaling=yarn(8, 1024), pairing="neox")
     yield case(rng, "negative factors", [5, 400], head_dim=8, factors=[1, -2, 3, np.inf])
+    for types in SHORT:
+        yield case(rng, ",".join(types[:2]), far, head_dim=64, types=types)
 
 
 write("golden/rope/rope.safetensors", SEED, list(cases(np.random.default_rng(SEED))))

@@ -4,7 +4,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/scale/make.p
 """
 
 import numpy as np
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 
 SEED = 20_013
 
@@ -23,6 +23,10 @@ def cases(rng):
         x = np.array([CORNERS], dtype=np.float32)
         case = Case(f"corners,factor={factor}", "scale", factor=float(factor))
         yield case.input("x", x).output("out", factor * x)
+    for types in SHORT:  # exact in float64
+        x, factor = Floats(rng.standard_normal((3, 65)), types[0]), float(np.float32(1 / 3))
+        case = Case(",".join(types[:2]), "scale", factor=factor).floats("x", x)
+        yield case.output("out", factor * x.values.astype(np.float64), dtype=types[1])
 
 
 with np.errstate(all="ignore"):

@@ -7,7 +7,7 @@ import decimal
 from decimal import Decimal
 
 import numpy as np
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 
 SEED = 20_014
 
@@ -52,6 +52,10 @@ def cases(rng):
     gate = np.array([[1.0, -1.0, np.inf, -np.inf, np.nan]], dtype=np.float32)
     up = np.full((1, 5), np.inf, dtype=np.float32)
     yield Case("infinite up", "silu_mul").input("gate", gate).input("up", up).output("out", silu_mul(gate, up))
+    for types in SHORT:
+        gate, up = (Floats(rng.standard_normal((3, 65)) * 3, dtype) for dtype in types[:2])
+        case = Case(",".join(types[:3]), "silu_mul").floats("gate", gate).floats("up", up)
+        yield case.output("out", silu_mul(gate.values, up.values), dtype=types[2])
 
 
 write("golden/silu_mul/silu_mul.safetensors", SEED, list(cases(np.random.default_rng(SEED))))

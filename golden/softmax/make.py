@@ -4,7 +4,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/softmax/make
 """
 
 import numpy as np
-from capsule import Case, write
+from capsule import SHORT, Case, Floats, write
 
 SEED = 20_007
 
@@ -43,6 +43,11 @@ def cases(rng):
     expected = softmax(x, 1.0)
     expected[[1, 2, 3]] = np.nan
     yield Case("special rows", "softmax", scale=1.0).input("x", x).output("out", expected)
+
+    for types in SHORT:
+        x = Floats(rng.standard_normal((3, 127)) * 3, types[0])
+        case = Case(",".join(types[:2]), "softmax", scale=0.5).floats("x", x)
+        yield case.output("out", softmax(x.values, 0.5), dtype=types[1])
 
 
 write("golden/softmax/softmax.safetensors", SEED, list(cases(np.random.default_rng(SEED))))

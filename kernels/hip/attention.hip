@@ -1,7 +1,7 @@
 // s = scale·Σ_d q[r][h][d]·k[j][d] (capped: c·tanh(s/c)), out[r][h] = Σⱼ exp(sⱼ − max s)·v[j] / Σⱼ exp(sⱼ − max s), over the slots j
 // that row r sees: from max(0, positions[r] − window + 1) to positions[r] of sequence seqs[r]. Head h reads cached head h / group.
 //
-// q, out: f32 [rows][heads][head_dim]; k_cache, v_cache: f32, f16 or q8_0 [seqs][slots][kv_heads][head_dim], each of its type; all
+// q, out: f32 [rows][heads][head_dim]; k_cache, v_cache: f32, f16, bf16 or q8_0 [seqs][slots][kv_heads][head_dim], each of its type; all
 // apart by their strides (elements). seqs, positions: u32 [rows].
 //
 // The `group` query heads of a row that share a cached head, row after row, are the *vectors* of that head; a block takes `vectors` of

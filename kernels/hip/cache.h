@@ -1,11 +1,12 @@
-// Slots of a KV cache, f32, f16 or q8_0, decoded to f32 into LDS.
+// Slots of a KV cache, f32, f16, bf16 or q8_0, decoded to f32 into LDS.
 #pragma once
-#include "common.h"
+#include "floats.h"
 
 // Types of a cache, as the host numbers them.
 #define CACHE_F32 0
 #define CACHE_F16 1
 #define CACHE_Q8_0 2
+#define CACHE_BF16 3
 
 // One head of one sequence: slots apart by `slot` elements.
 struct CacheHead {
@@ -14,7 +15,7 @@ struct CacheHead {
     u32 type;
 
     __device__ static u64 bytes(u32 type, u64 elements) {
-        return type == CACHE_F32 ? elements * 4 : type == CACHE_F16 ? elements * 2 : elements / 32 * 34;
+        return type == CACHE_F32 ? elements * 4 : type == CACHE_Q8_0 ? elements / 32 * 34 : elements * 2;
     }
 };
 
@@ -43,7 +44,9 @@ template <u32 THREADS, u32 PER_ITEM, class F> DEVICE void for_items(const Stagin
 }
 
 // Sixteen bytes at a time where rows allow it, else element by element.
-template <u32 THREADS, class T> DEVICE void stage_floats(const T *head, u64 slot, float *lds, const Staging &s) {
+template <u32 THREADS, class Format>
+DEVICE void stage_floats(const typename Format::stored *head, u64 slot, float *lds, const Staging &s) {
+    typedef typename Format::stored T;
     constexpr u32 WIDE = 16 / sizeof(T);
     const T *start = head + s.first * slot + s.column;
     const bool wide = (((u64)start | slot * sizeof(T)) % 16 | s.columns % WIDE) == 0;
@@ -54,11 +57,12 @@ template <u32 THREADS, class T> DEVICE void stage_floats(const T *head, u64 slot
             float *to = lds + key * s.pitch + column;
 #pragma unroll
             for (u32 i = 0; i < WIDE; i += 4)
-                *(f32x4 *)(to + i) = f32x4{(float)v[i], (float)v[i + 1], (float)v[i + 2], (float)v[i + 3]};
+                *(f32x4 *)(to + i) = f32x4{Format::decode(v[i]), Format::decode(v[i + 1]), Format::decode(v[i + 2]),
+                                           Format::decode(v[i + 3])};
         });
     } else {
         for_items<THREADS, 1>(s, (s.columns + 3) & ~3u, [=](u32 key, u32 column) {
-            lds[key * s.pitch + column] = column < s.columns ? (float)start[key * slot + column] : 0.0f;
+            lds[key * s.pitch + column] = column < s.columns ? Format::decode(start[key * slot + column]) : 0.0f;
         });
     }
 }
@@ -81,9 +85,11 @@ template <u32 THREADS> DEVICE void stage_q8_0(const u16 *head, u64 slot, float *
 
 template <u32 THREADS> DEVICE void stage(const CacheHead &head, float *lds, const Staging &s) {
     if (head.type == CACHE_F32)
-        stage_floats<THREADS>((const float *)head.start, head.slot, lds, s);
+        stage_floats<THREADS, F32>((const float *)head.start, head.slot, lds, s);
     else if (head.type == CACHE_F16)
-        stage_floats<THREADS>((const f16 *)head.start, head.slot, lds, s);
+        stage_floats<THREADS, F16>((const f16 *)head.start, head.slot, lds, s);
+    else if (head.type == CACHE_BF16)
+        stage_floats<THREADS, BF16>((const u16 *)head.start, head.slot, lds, s);
     else
         stage_q8_0<THREADS>((const u16 *)head.start, head.slot, lds, s);
 }

@@ -2,14 +2,16 @@
 //
 // x, out: f32, f16 or bf16 [rows][n], rows apart by their strides (elements). One kernel per pair of types: cast_f32_f16
 // and so on. Between the short formats the value passes through f32, which holds both.
-// Grid: rows · ceil(n / 1024). Block: 256.
+// quads: 1 where all addresses and strides are multiples of four elements, else 0.
+// Grid: ceil(n / 1024), rows. Block: 256.
 #include "floats.h"
 #include "rows.h"
 
 #define CAST(NAME, FROM, TO)                                                                                           \
-    KERNEL(TILE_THREADS) NAME(const FROM::stored *x, TO::stored *out, u64 x_stride, u64 out_stride, u32 n) {           \
-        const Tile t = tile_of(n);                                                                                     \
-        map_row(x + t.row * x_stride, out + t.row * out_stride, t.start, t.end,                                        \
+    KERNEL(TILE_THREADS)                                                                                               \
+    NAME(const FROM::stored *x, TO::stored *out, u64 x_stride, u64 out_stride, u32 rows, u32 n, u32 quads) {           \
+        const Tile t = tile_of(rows, n);                                                                               \
+        map_row(x + t.row * x_stride, out + t.row * out_stride, t.start, t.end, quads,                                 \
                 [](FROM::stored v) { return TO::encode(FROM::decode(v)); });                                           \
     }
 

@@ -103,3 +103,8 @@ template <u32 THREADS> DEVICE float block_max(float x) {
     barrier();
     return x;
 }
+
+// The row of this block, where the grid has parts of a row in x and rows in y, or in y and z if there are more than it can have in y:
+// the last blocks may be past the last row.
+#define GRID_ROWS 4096
+DEVICE u32 block_row() { return block_z() * GRID_ROWS + block_y(); }

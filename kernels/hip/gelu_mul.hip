@@ -4,7 +4,8 @@
 // gelu_mul_tanh: Φ(x) = ½·(1 + tanh(z)) = 1 / (1 + e^−2z), z = √(2/π)·(x + 0.044715·x³)
 //
 // gate, up, out: f32 [rows][n], rows apart by their strides (elements). out may be gate.
-// Grid: rows · ceil(n / 1024). Block: 256.
+// quads: 1 where all addresses and strides are multiples of four elements, else 0.
+// Grid: ceil(n / 1024), rows. Block: 256.
 //
 // A gate of −∞ counts as −MAX, whose product with Φ = 0 is the limit −0.
 #include "functions.h"
@@ -19,10 +20,11 @@ DEVICE float phi_tanh(float x) {
 
 #define GELU_MUL(NAME, PHI)                                                                                            \
     KERNEL(TILE_THREADS)                                                                                               \
-    NAME(const float *gate, const float *up, float *out, u64 gate_stride, u64 up_stride, u64 out_stride, u32 n) {      \
-        const Tile t = tile_of(n);                                                                                     \
+    NAME(const float *gate, const float *up, float *out, u64 gate_stride, u64 up_stride, u64 out_stride, u32 rows,     \
+         u32 n, u32 quads) {                                                                                           \
+        const Tile t = tile_of(rows, n);                                                                               \
         map_rows(gate + t.row * gate_stride, up + t.row * up_stride, out + t.row * out_stride, t.start, t.end,         \
-                 [](float x, float v) { return __builtin_fmaxf(x, -__FLT_MAX__) * PHI(x) * v; });                      \
+                 quads, [](float x, float v) { return __builtin_fmaxf(x, -__FLT_MAX__) * PHI(x) * v; });               \
     }
 
 GELU_MUL(gelu_mul_erf, phi_erf)

@@ -1,6 +1,6 @@
 // k_cache[seqs[r]][positions[r]][h] = encode(k[r][h]) for every row r and head h, and the same for v
 //
-// k, v: f32 [rows][kv_heads][head_dim]; k_cache, v_cache: f32, f16 or q8_0 [seqs][slots][kv_heads][head_dim]; all apart by
+// k, v: f32 [rows][kv_heads][head_dim]; k_cache, v_cache: f32, f16, bf16 or q8_0 [seqs][slots][kv_heads][head_dim]; all apart by
 // their strides (elements; q8_0: multiples of 32). One kernel per pair of cache types: kv_write_f32_q8_0 has keys in f32 and
 // values in q8_0.
 // Grid: rows, and in y 0 for keys and v_block, 0 or 1, for values. Block: 64.
@@ -24,6 +24,8 @@ struct Row {
         for (u32 i = thread_x(); i < heads * per_head; i += THREADS) f(i / per_head, i % per_head * N);
     }
 };
+
+template <class T> DEVICE bool whole_quads(const T *p) { return (u64)p % (4 * sizeof(T)) == 0; }
 
 template <class T> struct Cache {
     typename T::stored *slot;
@@ -102,10 +104,17 @@ template <> struct Cache<Q8_0> {
 
 KV_WRITE(kv_write_f32_f32, F32, F32)
 KV_WRITE(kv_write_f32_f16, F32, F16)
+KV_WRITE(kv_write_f32_bf16, F32, BF16)
 KV_WRITE(kv_write_f32_q8_0, F32, Q8_0)
 KV_WRITE(kv_write_f16_f32, F16, F32)
 KV_WRITE(kv_write_f16_f16, F16, F16)
+KV_WRITE(kv_write_f16_bf16, F16, BF16)
 KV_WRITE(kv_write_f16_q8_0, F16, Q8_0)
+KV_WRITE(kv_write_bf16_f32, BF16, F32)
+KV_WRITE(kv_write_bf16_f16, BF16, F16)
+KV_WRITE(kv_write_bf16_bf16, BF16, BF16)
+KV_WRITE(kv_write_bf16_q8_0, BF16, Q8_0)
 KV_WRITE(kv_write_q8_0_f32, Q8_0, F32)
 KV_WRITE(kv_write_q8_0_f16, Q8_0, F16)
+KV_WRITE(kv_write_q8_0_bf16, Q8_0, BF16)
 KV_WRITE(kv_write_q8_0_q8_0, Q8_0, Q8_0)

@@ -1,7 +1,7 @@
 // out[r] = encode(x[r]), block by block, bit for bit as the format's page says
 //
 // x: f32 [rows][n], rows x_stride elements apart; out: q4_0, q4_1, q5_0, q5_1 or q8_0 [rows][n], n a multiple of 32, rows
-// out_stride bytes apart. One kernel per format. Grid: rows · parts, a part being 256 blocks of a row. Block: 256, a thread
+// out_stride bytes apart. One kernel per format. Grid: ceil(n / 32 / 256), rows. Block: 256, a thread
 // per block of values: the order in which a block's peak is sought decides what becomes of equal peaks and NaN.
 #include "blocks.h"
 
@@ -96,9 +96,9 @@ struct Bytes {
     }
 };
 
-template <class E> DEVICE void quantize(const float *x, u8 *out, u64 x_stride, u64 out_stride, u32 parts, u32 n) {
-    const u32 row = block_x() / parts, block = block_x() % parts * THREADS + thread_x();
-    if (block >= n / 32) return;
+template <class E> DEVICE void quantize(const float *x, u8 *out, u64 x_stride, u64 out_stride, u32 rows, u32 n) {
+    const u32 row = block_row(), block = block_x() * THREADS + thread_x();
+    if (row >= rows || block >= n / 32) return;
     const float *from = x + row * x_stride + (u64)block * 32;
     Values values;
     for (u32 q = 0; q < 8; q++) values.quad[q] = read<f32x4>(from + 4 * q);
@@ -106,8 +106,8 @@ template <class E> DEVICE void quantize(const float *x, u8 *out, u64 x_stride, u
 }
 
 #define QUANTIZE(NAME, ...)                                                                                            \
-    KERNEL(THREADS) quantize_##NAME(const float *x, u8 *out, u64 x_stride, u64 out_stride, u32 parts, u32 n) {         \
-        quantize<__VA_ARGS__>(x, out, x_stride, out_stride, parts, n);                                                 \
+    KERNEL(THREADS) quantize_##NAME(const float *x, u8 *out, u64 x_stride, u64 out_stride, u32 rows, u32 n) {          \
+        quantize<__VA_ARGS__>(x, out, x_stride, out_stride, rows, n);                                                  \
     }
 QUANTIZE(q4_0, Centred<8>)
 QUANTIZE(q4_1, Ranged<15>)

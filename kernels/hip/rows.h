@@ -1,5 +1,5 @@
 // Element by element over strided rows: each block takes one tile of one row, four elements a thread, as vectors where the
-// rows allow it.
+// host says that addresses and strides allow it (`quads`).
 #pragma once
 #include "common.h"
 
@@ -13,11 +13,10 @@ struct Tile {
     u32 start, end;
 };
 
-// The tile of this block. Grid: rows · ceil(n / TILE).
-DEVICE Tile tile_of(u32 n) {
-    const u32 tiles = n / TILE + (n % TILE != 0);
-    const u32 start = block_x() % tiles * TILE;
-    return {block_x() / tiles, start, start + (n - start < TILE ? n - start : TILE)};
+// The tile of this block, without elements past the last row. Grid: ceil(n / TILE), rows.
+DEVICE Tile tile_of(u32 rows, u32 n) {
+    const u32 row = block_row(), start = block_x() * TILE, end = n - start < TILE ? n : start + TILE;
+    return {row, start, row < rows ? end : 0};
 }
 
 // A loop of at most four turns: to take several at a time would cost more than it saves.
@@ -26,11 +25,9 @@ DEVICE Tile tile_of(u32 n) {
 // Four elements that are loaded and stored at once.
 template <class T> struct Quad { typedef T type __attribute__((ext_vector_type(4))); };
 
-template <class T> DEVICE bool whole_quads(const T *p) { return (u64)p % (4 * sizeof(T)) == 0; }
-
 // out[i] = f(x[i]) for i in start..end. out may be x.
-template <class X, class Y, class F> DEVICE void map_row(const X *x, Y *out, u32 start, u32 end, F f) {
-    if (!(whole_quads(x + start) && whole_quads(out + start))) {
+template <class X, class Y, class F> DEVICE void map_row(const X *x, Y *out, u32 start, u32 end, u32 quads, F f) {
+    if (!quads) {
         ONE_BY_ONE for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = f(x[i]);
         return;
     }
@@ -45,8 +42,9 @@ template <class X, class Y, class F> DEVICE void map_row(const X *x, Y *out, u32
 }
 
 // out[i] = f(a[i], b[i]) for i in start..end. out may be a.
-template <class F> DEVICE void map_rows(const float *a, const float *b, float *out, u32 start, u32 end, F f) {
-    if (!(whole_quads(a + start) && whole_quads(b + start) && whole_quads(out + start))) {
+template <class F>
+DEVICE void map_rows(const float *a, const float *b, float *out, u32 start, u32 end, u32 quads, F f) {
+    if (!quads) {
         ONE_BY_ONE for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = f(a[i], b[i]);
         return;
     }
@@ -61,8 +59,8 @@ template <class F> DEVICE void map_rows(const float *a, const float *b, float *o
 }
 
 // out[i] = value for i in start..end.
-template <class T> DEVICE void fill_row(T *out, u32 start, u32 end, T value) {
-    if (!whole_quads(out + start)) {
+template <class T> DEVICE void fill_row(T *out, u32 start, u32 end, u32 quads, T value) {
+    if (!quads) {
         ONE_BY_ONE for (u32 i = start + thread_x(); i < end; i += TILE_THREADS) out[i] = value;
         return;
     }

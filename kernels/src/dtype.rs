@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Float;
+
 /// Type of the elements of a tensor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -70,9 +72,9 @@ impl DType {
     pub const QUANTIZABLE: [DType; 5] = [DType::Q4_0, DType::Q4_1, DType::Q5_0, DType::Q5_1, DType::Q8_0];
 
     /// Types a KV cache may have.
-    pub const CACHE: [DType; 3] = [DType::F32, DType::F16, DType::Q8_0];
+    pub const CACHE: [DType; 4] = [DType::F32, DType::F16, DType::BF16, DType::Q8_0];
 
-    /// Types between which `cast` converts.
+    /// Types of activations, the *floats* of the op pages.
     pub const FLOATS: [DType; 3] = [DType::F32, DType::F16, DType::BF16];
 
     const fn row(self) -> Row {
@@ -94,6 +96,16 @@ impl DType {
             DType::Iq4Xs => row("iq4_xs", 23, 256, 136),
             DType::Mxfp4 => row("mxfp4", 39, 32, 17),
             DType::U32 => Row { name: "u32", ggml: None, block_len: 1, block_bytes: 4 },
+        }
+    }
+
+    /// The format of a plain float; `None` for blocks and indices.
+    pub const fn float(self) -> Option<Float> {
+        match self {
+            DType::F32 => Some(Float::F32),
+            DType::F16 => Some(Float::F16),
+            DType::BF16 => Some(Float::BF16),
+            _ => None,
         }
     }
 

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+pub mod bias;
 mod breakpoint;
 pub mod decor;
 pub mod device_code;
@@ -32,6 +33,7 @@ mod tolerance;
 pub use backend::{
     Adoption, Backend, DeviceKind, HostMemory, HostTensor, Identity, Pending, Readback, Support,
 };
+pub use bias::{Bias, Spread};
 pub use breakpoint::{Breakpoint, Size};
 pub use dtype::{DType, UnknownDType};
 pub use error::{Check, DeviceError, Error, OpError, Overrun, Side};

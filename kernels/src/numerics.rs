@@ -30,6 +30,11 @@ impl Float {
         }
     }
 
+    /// Whether this format has fewer significant bits than `other`.
+    pub const fn is_shorter_than(self, other: Float) -> bool {
+        self.unit_roundoff() > other.unit_roundoff()
+    }
+
     /// Smallest positive number, which is also twice the largest error of a rounding that underflows.
     pub const fn smallest(self) -> f64 {
         match self {
@@ -38,6 +43,17 @@ impl Float {
             Float::F16 => 5.960_464_477_539_063e-8,
             Float::BF16 => 9.183_549_615_799_121e-41,
         }
+    }
+
+    /// Distance of neighbouring numbers around `x`.
+    pub fn ulp(self, x: f64) -> f64 {
+        let smallest = self.smallest();
+        if !x.is_finite() || x == 0.0 {
+            return smallest;
+        }
+        // 2^exponent ≤ |x| < 2^(exponent+1), read off the bits so that it is exact.
+        let power = f64::from_bits(x.to_bits() & 0x7ff0_0000_0000_0000);
+        (power * 2.0 * self.unit_roundoff()).max(smallest)
     }
 
     /// Largest finite number.
@@ -61,13 +77,14 @@ pub enum Depth {
 }
 
 impl Depth {
-    /// Additions that a term of a sum of `n` can pass through.
+    /// Additions that a term of a sum of `n` can pass through. The zero of a lane without terms adds nothing and rounds nothing: there are
+    /// never more than `n`.
     pub fn of(self, n: usize) -> usize {
         match self {
             Depth::Any => n,
             Depth::Lanes(lanes) => {
                 let lanes = lanes.max(1);
-                n.div_ceil(lanes) + lanes.next_power_of_two().trailing_zeros() as usize
+                n.min(n.div_ceil(lanes) + lanes.next_power_of_two().trailing_zeros() as usize)
             }
         }
     }
@@ -179,14 +196,44 @@ impl Numerics {
         2.0 * self.function_ulps * self.unit()
     }
 
+    /// The same where the exact result is known to be `y`: a unit in its last place is between `u` and `2u` of it.
+    pub fn function_at(&self, y: f64) -> f64 {
+        let of_result = self.function_ulps * self.accumulator.ulp(y) / y.abs();
+        if of_result.is_finite() { of_result.min(self.function()) } else { self.function() }
+    }
+
+    /// `η₀`: smallest number of the accumulator with full precision.
+    pub fn smallest_normal(&self) -> f64 {
+        self.accumulator.smallest() / (2.0 * self.unit())
+    }
+
+    /// Scale of the relative error that `n` independent roundings leave: see [`bias`](crate::bias).
+    pub fn walk(&self, n: usize) -> f64 {
+        (n as f64).sqrt() * self.unit()
+    }
+
+    /// What the roundings of a sum of depth `n` may have in common, against the sum of the magnitudes of its terms: see
+    /// [`bias`](crate::bias).
+    pub fn drift(&self, n: usize) -> f64 {
+        let first_order = Numerics { growth: Growth::Worst, ..*self }.gamma(n);
+        match (self.accumulator, self.depth) {
+            // One after the other, additions of nearly equal terms round alike.
+            (_, Depth::Any) | (Float::F16 | Float::BF16, _) => first_order,
+            (Float::F64 | Float::F32, _) => first_order * first_order,
+        }
+    }
+
     /// Absolute error that `n` roundings which underflow can leave.
     pub fn underflow(&self, n: usize) -> f64 {
         n as f64 * self.accumulator.smallest()
     }
 
-    /// Error of the final rounding of `y` to `out`.
+    /// Error of the final rounding of `y` to `out`. On its way to a shorter format `y` may be rounded to f32 first: the second rounding
+    /// then is of a `y` that the first has moved.
     pub fn store(&self, out: Float, y: f64) -> f64 {
-        y.abs() * out.unit_roundoff() + out.smallest()
+        let rounding = |float: Float, y: f64| y * float.unit_roundoff() + float.smallest();
+        let first = if out.is_shorter_than(Float::F32) { rounding(Float::F32, y.abs()) } else { 0.0 };
+        first + rounding(out, y.abs() + first)
     }
 }
 
@@ -212,6 +259,7 @@ mod tests {
         assert_eq!(Depth::Any.of(1000), 1000);
         assert_eq!(Depth::Lanes(64).of(1000), 16 + 6);
         assert_eq!(Depth::Lanes(1).of(7), 7);
+        assert_eq!(Depth::Lanes(64).of(3), 3);
     }
 
     #[test]

@@ -82,7 +82,9 @@ pub struct SiteFilter {
 
 /// A condition that is none.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("'{0}': want step=N, phase=prefill, phase=decode, layer=N or point=NAME, separated by commas")]
+#[error(
+    "'{0}': want step=N, phase=prefill, phase=decode, layer=N or point=NAME, each once, separated by commas"
+)]
 pub struct SiteFilterError(String);
 
 impl FromStr for SiteFilter {
@@ -90,16 +92,22 @@ impl FromStr for SiteFilter {
 
     fn from_str(text: &str) -> Result<Self, SiteFilterError> {
         let mut filter = SiteFilter::default();
-        for condition in text.split(',').filter(|c| !c.is_empty()) {
+        if text.is_empty() {
+            return Ok(filter);
+        }
+        for condition in text.split(',') {
             let wrong = || SiteFilterError(condition.into());
             let (key, value) = condition.split_once('=').ok_or_else(wrong)?;
             let number = || value.parse::<usize>().map_err(|_| wrong());
-            match key {
-                "step" => filter.step = Some(number()?),
-                "layer" => filter.layer = Some(number()?),
-                "point" => filter.point = Some(value.into()),
-                "phase" => filter.phase = Some(value.parse().map_err(|_| wrong())?),
+            let said_before = match key {
+                "step" => filter.step.replace(number()?).is_some(),
+                "layer" => filter.layer.replace(number()?).is_some(),
+                "point" => filter.point.replace(value.into()).is_some(),
+                "phase" => filter.phase.replace(value.parse().map_err(|_| wrong())?).is_some(),
                 _ => return Err(wrong()),
+            };
+            if said_before {
+                return Err(wrong());
             }
         }
         Ok(filter)
@@ -154,7 +162,9 @@ mod tests {
             assert!(!filter.includes(Some(&other)), "{other:?}");
         }
         assert!(SiteFilter::default().includes(None));
-        assert_eq!("layer=x".parse::<SiteFilter>().unwrap_err(), SiteFilterError("layer=x".into()));
+        for (text, wrong) in [("layer=x", "layer=x"), ("step=1,,layer=0", ""), ("step=1,step=2", "step=2")] {
+            assert_eq!(text.parse::<SiteFilter>().unwrap_err(), SiteFilterError(wrong.into()));
+        }
     }
 
     #[test]

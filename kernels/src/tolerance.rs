@@ -7,6 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bias::{self, Bias, Spread};
 use crate::quant;
 use crate::{DType, Float, Layout, Numerics};
 
@@ -23,6 +24,8 @@ pub enum Expected {
         bound: Vec<f64>,
         /// Usual error, for the tensor as a whole.
         typical: Vec<f64>,
+        /// Parts of the error, for the mean over the tensor.
+        spread: Vec<Spread>,
     },
 }
 
@@ -32,8 +35,11 @@ pub trait Judged {
     /// The exact result.
     fn value(&self) -> f64;
 
-    /// Largest error of a correct implementation that computes as `numerics` says.
-    fn bound(&self, numerics: &Numerics) -> f64;
+    /// Largest error of a correct implementation that computes as `numerics` says and stores the result as `out`.
+    fn bound(&self, numerics: &Numerics, out: Float) -> f64;
+
+    /// Parts of that error, for [`bias`](crate::bias).
+    fn spread(&self, numerics: &Numerics, out: Float) -> Spread;
 }
 
 /// The element that used most of its bound.
@@ -69,6 +75,9 @@ pub struct Verdict {
     pub worst: Option<Worst>,
     /// Root mean square error divided by its estimate, where there are enough elements to say.
     pub rms_share: Option<f64>,
+    /// Mean signed error, where roundings are expected.
+    #[serde(default)]
+    pub bias: Option<Bias>,
 }
 
 /// Elements from which on the error of a tensor as a whole is judged.
@@ -81,24 +90,38 @@ const RMS_ROOM: f64 = 4.0;
 impl Verdict {
     /// True where something was compared and everything is inside its bound.
     pub fn passed(&self) -> bool {
+        let explained = self.bias.as_ref().is_none_or(|bias| bias.share() <= 1.0);
+        self.passed_but_for_bias() && explained
+    }
+
+    /// True where something was compared, everything is inside its bound, and the tensor's error is no larger than usual, whatever its
+    /// mean.
+    pub fn passed_but_for_bias(&self) -> bool {
         self.compared > 0 && self.outside == 0 && self.rms_share.is_none_or(|share| share <= 1.0)
     }
 }
 
 impl Expected {
-    /// The answer made of `elements`, for a backend that computes as `numerics` says.
+    /// The answer made of `elements`, for a backend that computes as `numerics` says and stores the results as `out`.
     pub fn within<'e, J: Judged + 'e>(
         elements: impl IntoIterator<Item = &'e J>,
         numerics: &Numerics,
+        out: Float,
     ) -> Self {
         let estimate = numerics.typical();
         let (mut value, mut bound, mut typical) = (Vec::new(), Vec::new(), Vec::new());
+        let mut spread = Vec::new();
         for element in elements {
             value.push(element.value());
-            bound.push(element.bound(numerics));
-            typical.push(element.bound(&estimate));
+            let largest = element.bound(numerics, out);
+            // What is unspecified has no bias either.
+            let specified = if largest < f64::INFINITY { 0.0 } else { f64::INFINITY };
+            let parts = element.spread(numerics, out);
+            bound.push(largest);
+            typical.push(element.bound(&estimate, out));
+            spread.push(Spread { systematic: parts.systematic + specified, ..parts });
         }
-        Expected::Within { value, bound, typical }
+        Expected::Within { value, bound, typical, spread }
     }
 
     /// Compares `got`, the elements of a tensor of type and shape `layout` in row-major order.
@@ -106,15 +129,17 @@ impl Expected {
         let elements = layout.elements().unwrap_or(0);
         match self {
             Expected::Bits(want) => judge_bits(layout, want, got),
-            Expected::Within { value, bound, typical } => {
+            Expected::Within { value, bound, typical, spread } => {
                 let got = numbers(layout.dtype(), got);
-                if [got.len(), value.len(), bound.len(), typical.len()] != [elements; 4] {
+                if [got.len(), value.len(), bound.len(), typical.len(), spread.len()] != [elements; 5] {
                     return Verdict::default();
                 }
                 let out = float_of(layout.dtype());
                 let pairs = got.iter().zip(value).zip(bound);
                 let mut verdict = collect(layout, pairs.map(|((&g, &w), &b)| compare(out, g, w, b)));
                 verdict.rms_share = rms_share(&got, value, typical);
+                let width = layout.shape().last().copied().unwrap_or(1);
+                verdict.bias = bias::estimate(width, &got, value, spread);
                 verdict
             }
         }
@@ -142,7 +167,7 @@ fn compare(out: Float, got: f64, want: f64, bound: f64) -> Difference {
     } else {
         f64::INFINITY
     };
-    Difference { got, want, bound, ulps: error / ulp(out, want), share }
+    Difference { got, want, bound, ulps: error / out.ulp(want), share }
 }
 
 /// Unspecified, NaN where NaN is right, an infinity where it is right, or an overflow that the bound allows.
@@ -158,17 +183,6 @@ fn same_special(out: Float, got: f64, want: f64, bound: f64) -> bool {
         return got == want || (want.signum() == got.signum() && want.abs() + bound > out.largest());
     }
     got == want
-}
-
-/// Distance of neighbouring numbers of `out` around `x`.
-fn ulp(out: Float, x: f64) -> f64 {
-    let smallest = out.smallest();
-    if !x.is_finite() || x == 0.0 {
-        return smallest;
-    }
-    // 2^exponent ≤ |x| < 2^(exponent+1), read off the bits so that it is exact.
-    let power = f64::from_bits(x.to_bits() & 0x7ff0_0000_0000_0000);
-    (power * 2.0 * out.unit_roundoff()).max(smallest)
 }
 
 fn rms_share(got: &[f64], want: &[f64], typical: &[f64]) -> Option<f64> {
@@ -206,7 +220,7 @@ fn exact_difference(out: Float, got: f64, want: f64, equal: bool) -> Difference 
         got,
         want,
         bound: 0.0,
-        ulps: if equal { 0.0 } else { (got - want).abs() / ulp(out, want) },
+        ulps: if equal { 0.0 } else { (got - want).abs() / out.ulp(want) },
         share,
     }
 }
@@ -241,12 +255,8 @@ fn place(shape: &[usize], mut at: usize) -> Vec<usize> {
 }
 
 /// The format in which an output's units in the last place are counted.
-const fn float_of(dtype: DType) -> Float {
-    match dtype {
-        DType::F16 => Float::F16,
-        DType::BF16 => Float::BF16,
-        _ => Float::F32,
-    }
+fn float_of(dtype: DType) -> Float {
+    dtype.float().unwrap_or(Float::F32)
 }
 
 /// Decodes whole blocks; empty where the bytes are not whole blocks.
@@ -277,6 +287,7 @@ mod tests {
             value: value.to_vec(),
             bound: vec![bound; value.len()],
             typical: vec![bound; value.len()],
+            spread: vec![Spread::default(); value.len()],
         }
     }
 
@@ -317,7 +328,8 @@ mod tests {
     #[test]
     fn many_small_errors_fail_together() {
         let value = vec![1.0; 256];
-        let expected = Expected::Within { value, bound: vec![1.0; 256], typical: vec![1e-3; 256] };
+        let spread = vec![Spread::default(); 256];
+        let expected = Expected::Within { value, bound: vec![1.0; 256], typical: vec![1e-3; 256], spread };
         let layout = Layout::contiguous(DType::F32, &[256]);
         let off_by = |e: f32| expected.judge(&layout, &f32_bytes(&vec![1.0 + e; 256]));
         assert!(off_by(3e-3).passed());

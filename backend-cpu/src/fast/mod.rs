@@ -30,9 +30,10 @@ mod work_stealing;
 use kernels::{Depth, DeviceError, Float, Numerics, Op, OpForm, Stem, Support, Valid};
 
 use crate::HostBuffer;
-use crate::host::{Compute, Host};
+use crate::host::{Compute, Host, out_of_memory};
 
 pub use roofline::Roofline;
+pub use simd::UnavailableInstructions;
 pub use threads::{Activations, Threads};
 
 /// The fast backend, `cpu` on the command line.
@@ -86,17 +87,28 @@ impl Compute for Threads {
     }
 
     fn run(&self, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError> {
-        self.perform(op.into_inner());
+        let op = op.into_inner();
+        if op.has_short_floats() {
+            let alloc = |bytes, label: &str| {
+                HostBuffer::zeroed(bytes, label).ok_or_else(|| out_of_memory(bytes, label))
+            };
+            return op.widened(alloc, |op| {
+                self.perform(op);
+                Ok(())
+            });
+        }
+        self.perform(op);
         Ok(())
     }
 
     /// All products as one batch, everything else one by one.
     fn run_together(&self, ops: Vec<Valid<Op<'_, HostBuffer>>>) -> Result<(), (usize, DeviceError)> {
         let mut products = Vec::new();
-        for op in ops {
-            match op.into_inner() {
-                Op::Matmul(op) => products.push(op),
-                op => self.perform(op),
+        for (nth, op) in ops.into_iter().enumerate() {
+            if op.has_short_floats() || op.stem() != Stem::Matmul {
+                self.run(op).map_err(|error| (nth, error))?;
+            } else if let Op::Matmul(op) = op.into_inner() {
+                products.push(op);
             }
         }
         matmul::matmul_batch(self, products);

@@ -11,7 +11,7 @@ use super::pool::Pool;
 use super::prefetch;
 use super::rope_table::RopeTableCache;
 use super::rows::{Rows, floats_mut, rows_mut};
-use super::simd::{Arch, Kernel};
+use super::simd::{Arch, Kernel, UnavailableInstructions};
 use super::work_stealing::{WorkQueues, split_evenly};
 use crate::HostBuffer;
 
@@ -52,14 +52,14 @@ impl Default for Threads {
 
 impl Threads {
     /// `count` threads; one per core for 0. If the system does not grant them, the caller's thread does the work alone, with the same
-    /// results.
+    /// results. They use the set of vector instructions that `ASSAY_SIMD` names, or the best one; see [`Threads::selected_instructions`].
     pub fn new(count: usize) -> Self {
         let count = if count == 0 { available_parallelism().map_or(1, usize::from) } else { count };
         let pool =
             if count == 1 { None } else { Pool::new(count, prefetch::prefetch_while_idle).map(Arc::new) };
         Threads {
             pool,
-            arch: Arch::detect(),
+            arch: Arch::select().unwrap_or_else(|_| Arch::best()),
             activations: Activations::Int8,
             rope_table: Arc::default(),
             int8_blocks: Arc::default(),
@@ -77,8 +77,14 @@ impl Threads {
     /// it. The results are the same.
     #[must_use]
     pub fn with_instructions(mut self, name: &str) -> Option<Self> {
-        self.arch = Arch::available().find(|arch| arch.name() == name)?;
+        self.arch = Arch::named(name).ok()?;
         Some(self)
+    }
+
+    /// Name of the set of vector instructions that new threads use: the one that `ASSAY_SIMD` names, or the best one. A program that
+    /// lets its user choose asks here first, for threads take the best one where the choice cannot be met.
+    pub fn selected_instructions() -> Result<&'static str, UnavailableInstructions> {
+        Arch::select().map(Arch::name)
     }
 
     /// Names of the sets of vector instructions that this machine has, the best one last.

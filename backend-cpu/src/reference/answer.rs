@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-use kernels::{Expected, Judged, Numerics, ViewMut};
+use kernels::{Expected, Float, Judged, Numerics, ViewMut};
 use ndarray::{Array, Dimension};
 
-use super::array::{store_bytes, store_f32};
+use super::array::{store_bytes, store_floats};
 use crate::HostBuffer;
 
 /// An output of an op, as the reference computes it.
@@ -43,11 +43,11 @@ impl<J: Judged + 'static, D: Dimension + 'static> Answers for Array<J, D> {
 }
 
 impl Answer {
-    /// What a backend that computes as `numerics` says must give.
-    pub(super) fn expected(&self, numerics: &Numerics) -> Expected {
+    /// What a backend that computes as `numerics` says must give in an output of type `out`.
+    pub(super) fn expected(&self, numerics: &Numerics, out: Float) -> Expected {
         match self {
             Answer::Bits(bytes) => Expected::Bits(bytes.clone()),
-            Answer::Judged(elements) => elements.expected(numerics),
+            Answer::Judged(elements) => elements.expected(numerics, out),
         }
     }
 
@@ -55,7 +55,7 @@ impl Answer {
     pub(super) fn store(&self, out: &mut ViewMut<'_, HostBuffer>) {
         match self {
             Answer::Bits(bytes) => store_bytes(out, bytes),
-            Answer::Judged(elements) => store_f32(out, &elements.values()),
+            Answer::Judged(elements) => store_floats(out, &elements.values()),
         }
     }
 }
@@ -74,8 +74,8 @@ pub(super) trait Elements {
     /// Values in row-major order, rounded to f32.
     fn values(&self) -> Vec<f32>;
 
-    /// The oracle's answer.
-    fn expected(&self, numerics: &Numerics) -> Expected;
+    /// The oracle's answer for an output of type `out`.
+    fn expected(&self, numerics: &Numerics, out: Float) -> Expected;
 }
 
 impl<J: Judged, D: Dimension> Elements for Array<J, D> {
@@ -84,7 +84,7 @@ impl<J: Judged, D: Dimension> Elements for Array<J, D> {
         self.iter().map(|element| element.value() as f32).collect()
     }
 
-    fn expected(&self, numerics: &Numerics) -> Expected {
-        Expected::within(self, numerics)
+    fn expected(&self, numerics: &Numerics, out: Float) -> Expected {
+        Expected::within(self, numerics, out)
     }
 }

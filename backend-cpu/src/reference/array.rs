@@ -39,8 +39,12 @@ fn decoded(view: &View<'_, HostBuffer>) -> ArrayD<f32> {
 pub(super) fn encoded(view: &View<'_, HostBuffer>, dtype: DType) -> Vec<u8> {
     let array = array::<IxDyn>(view);
     let values = array.as_standard_layout();
+    encode(values.as_slice().expect("standard layout is a slice"), dtype)
+}
+
+/// Values rounded to `dtype`, which has an encoder and whose blocks they fill.
+pub(super) fn encode(values: &[f32], dtype: DType) -> Vec<u8> {
     let mut bytes = vec![0; dtype.bytes_of(values.len()).expect("validation has checked the blocks")];
-    let values = values.as_slice().expect("standard layout is a slice");
     quant::encode_row(dtype, values, &mut bytes).expect("whole blocks of a format with an encoder");
     bytes
 }
@@ -60,9 +64,10 @@ pub(super) fn row_bytes<'a>(view: &View<'a, HostBuffer>, index: &[usize]) -> &'a
     &view.buffer.bytes()[start..start + len]
 }
 
-/// Writes f32 values, in row-major order.
-pub(super) fn store_f32(out: &mut ViewMut<'_, HostBuffer>, values: &[f32]) {
-    store_bytes(out, bytemuck::cast_slice(values));
+/// Writes values in row-major order, rounded to the type of `out`.
+pub(super) fn store_floats(out: &mut ViewMut<'_, HostBuffer>, values: &[f32]) {
+    let bytes = encode(values, out.layout.dtype());
+    store_bytes(out, &bytes);
 }
 
 /// Writes the bytes of all elements, in row-major order.

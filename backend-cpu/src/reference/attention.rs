@@ -10,6 +10,7 @@ use ndarray::{Array3, ArrayView1, Axis, Ix3};
 use rayon::prelude::*;
 
 use super::array::{array, decode_row};
+use super::softmax::unsteady;
 use crate::HostBuffer;
 
 /// Where a sum begins: the zero that changes no sum, not even one of negative zeros.
@@ -122,8 +123,11 @@ fn attend(
     let near = |s: &Score, magnitude: f64| if s.is_far(highest) { 0.0 } else { magnitude };
     let dots: Vec<f64> = scores.iter().map(|s| near(s, s.magnitude)).collect();
     let arguments: Vec<f64> = scores.iter().map(|s| near(s, s.z.abs() + (s.z - highest).abs())).collect();
-    let (max_dot, max_argument) = (largest(&dots), largest(&arguments));
+    let unsteady = unsteady(&scores.iter().map(|s| s.z).collect::<Vec<_>>());
+    let unsteady: Vec<f64> = scores.iter().zip(unsteady).map(|(s, u)| near(s, u)).collect();
+    let (max_dot, max_argument, max_unsteady) = (largest(&dots), largest(&arguments), largest(&unsteady));
     let (mean_dot, mean_argument) = (weights.mean(&dots), weights.mean(&arguments));
+    let mean_unsteady = weights.mean(&unsteady);
 
     let underflows = largest(key_sums) + (1.0 + scale.abs()) * (dim + 4) as f64;
     let scaled_query = scale.abs() * query.iter().map(|&q| q.abs().into()).fold(0.0, f64::max);
@@ -131,8 +135,9 @@ fn attend(
 
     let mut sums = ValueSums::new(dim);
     let values = head.v[slots.start * dim..slots.end * dim].chunks_exact(dim);
-    for (((values, &w), &dot), &argument) in values.zip(&weights.each).zip(&dots).zip(&arguments) {
-        sums.add(values, w, dot, argument);
+    let keys_of = dots.iter().zip(&arguments).zip(&unsteady);
+    for ((values, &w), ((&dot, &argument), &unsteady)) in values.zip(&weights.each).zip(keys_of) {
+        sums.add(values, w, [dot, argument, unsteady]);
     }
     let mean = |sum: f64| sum / weights.sum;
     let element = |d: usize| {
@@ -149,6 +154,8 @@ fn attend(
                 with_values: mean(sums.arguments[d]),
                 max: max_argument,
             },
+            unsteady: Means { plain: mean_unsteady, with_values: mean(sums.unsteady[d]), max: max_unsteady },
+            largest: 1.0 / weights.sum,
             reach: sums.reach[d],
             underflows,
             peak: peak.max(values * weights.sum),
@@ -188,6 +195,8 @@ struct ValueSums {
     dots: Vec<f64>,
     /// Of `|v|` times the magnitude of the exponential's argument.
     arguments: Vec<f64>,
+    /// Of `|v|` times what function errors of the weight scale with.
+    unsteady: Vec<f64>,
     /// `Σ|v|`.
     reach: Vec<f64>,
 }
@@ -200,20 +209,22 @@ impl ValueSums {
             magnitudes: nothing(),
             dots: nothing(),
             arguments: nothing(),
+            unsteady: nothing(),
             reach: nothing(),
         }
     }
 
-    /// Adds the values of a key of weight `w`.
-    fn add(&mut self, values: &[f64], w: f64, dot: f64, argument: f64) {
+    /// Adds the values of a key of weight `w`, whose errors scale with `dot`, `argument` and `unsteady`.
+    fn add(&mut self, values: &[f64], w: f64, [dot, argument, unsteady]: [f64; 3]) {
         let sums = self.values.iter_mut().zip(&mut self.magnitudes).zip(&mut self.dots);
-        let sums = sums.zip(&mut self.arguments).zip(&mut self.reach);
-        for (((((value, magnitude), dots), arguments), reach), v) in sums.zip(values) {
+        let sums = sums.zip(&mut self.arguments).zip(&mut self.unsteady).zip(&mut self.reach);
+        for ((((((value, magnitude), dots), arguments), unsteadies), reach), v) in sums.zip(values) {
             let size = v.abs();
             *value += w * v;
             *magnitude += w * size;
             *dots += w * (dot * size);
             *arguments += w * (argument * size);
+            *unsteadies += w * (unsteady * size);
             *reach += size;
         }
     }

@@ -2,7 +2,7 @@
 
 use kernels::ops::Embed;
 
-use super::array::decode_row;
+use super::array::{decode_row, encode};
 use crate::HostBuffer;
 
 /// The bytes of the output's elements in row-major order.
@@ -11,7 +11,7 @@ pub(super) fn embed(op: &Embed<'_, HostBuffer>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for &id in op.ids.values() {
         decode_row(&op.table, &[id as usize], &mut row);
-        bytes.extend_from_slice(bytemuck::cast_slice(&row));
+        bytes.extend(encode(&row, op.out.layout.dtype()));
     }
     bytes
 }

@@ -24,9 +24,9 @@ pub(super) fn matmul(op: &Matmul<'_, HostBuffer>) -> Array2<Element> {
     transposed.reversed_axes()
 }
 
-/// The values of [`matmul`] alone, rounded to f32, as bytes.
+/// The values of [`matmul`] alone, rounded to f32, in row-major order.
 #[expect(clippy::cast_possible_truncation, reason = "rounding to the output's type is what is meant")]
-pub(super) fn values(op: &Matmul<'_, HostBuffer>) -> Vec<u8> {
+pub(super) fn values(op: &Matmul<'_, HostBuffer>) -> Vec<f32> {
     let x = array::<Ix2>(&op.x).mapv(f64::from);
     let x: Vec<_> = x.rows().into_iter().map(|row| row.to_vec()).collect();
     let bias = op.bias.as_ref().map(array::<Ix1>);
@@ -37,7 +37,7 @@ pub(super) fn values(op: &Matmul<'_, HostBuffer>) -> Vec<u8> {
         x.iter().map(|x| (dot(&weights, x) + bias) as f32).collect::<Vec<_>>()
     });
     let columns: Vec<_> = columns.collect();
-    (0..x.len()).flat_map(|r| columns.iter().flat_map(move |column| column[r].to_le_bytes())).collect()
+    (0..x.len()).flat_map(|r| columns.iter().map(move |column| column[r])).collect()
 }
 
 /// Row `row` of the weights.

@@ -8,11 +8,12 @@
 mod answer;
 mod array;
 
-use kernels::{DeviceError, Expected, Numerics, Op, OpForm, Support, Valid};
+use kernels::{DType, DeviceError, Expected, Float, Numerics, Op, OpForm, Role, Support, Valid};
 
 use crate::HostBuffer;
 use crate::host::{Compute, Host};
 use answer::{Answer, Answers};
+use array::store_floats;
 
 /// The reference backend, `ref` on the command line.
 pub type Reference = Host<Exact>;
@@ -28,17 +29,21 @@ pub fn oracle(op: &Valid<Op<'_, HostBuffer>>, numerics: &Numerics) -> Vec<Expect
 
 /// The exact result of an op, with what errors scale with. From it follows what is right for any backend.
 #[derive(Debug)]
-pub struct ExactResult(Vec<Answer>);
+pub struct ExactResult(Vec<(Answer, DType)>);
 
 impl ExactResult {
     /// Computes the exact result of `op`.
     pub fn of(op: &Valid<Op<'_, HostBuffer>>) -> Self {
-        ExactResult(answers(op))
+        let outputs = op.operands().into_iter().filter(|operand| operand.role == Role::Output);
+        let dtypes = outputs.map(|operand| operand.layout.dtype());
+        ExactResult(answers(op).into_iter().zip(dtypes).collect())
     }
 
     /// What is right for each output, for a backend that computes as `numerics` says.
     pub fn expected(&self, numerics: &Numerics) -> Vec<Expected> {
-        self.0.iter().map(|answer| answer.expected(numerics)).collect()
+        let expected =
+            |(answer, out): &(Answer, DType)| answer.expected(numerics, out.float().unwrap_or(Float::F32));
+        self.0.iter().map(expected).collect()
     }
 }
 
@@ -73,11 +78,14 @@ impl Compute for Exact {
     }
 
     fn run(&self, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError> {
-        let answers = match &*op {
-            // A model spends its time here, and only the oracle asks for what errors scale with.
-            Op::Matmul(op) => vec![Answer::Bits(matmul::values(op))],
-            op => answers(op),
-        };
+        // A model spends its time here, and only the oracle asks for what errors scale with.
+        if let Op::Matmul(matmul) = &*op {
+            let values = matmul::values(matmul);
+            let outputs = op.into_inner().into_outputs();
+            outputs.into_iter().for_each(|mut out| store_floats(&mut out, &values));
+            return Ok(());
+        }
+        let answers = answers(&op);
         for (mut out, answer) in op.into_inner().into_outputs().into_iter().zip(answers) {
             answer.store(&mut out);
         }

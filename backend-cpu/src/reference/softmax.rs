@@ -23,11 +23,34 @@ fn softmax_row(x: &ArrayView1<'_, f32>, scale: f64) -> Vec<Element> {
     let near = || weights.iter().zip(&arguments).filter_map(|(w, a)| Some((w, (*a)?)));
     let mean_argument = near().map(|(w, a)| w * a).sum::<f64>() / sum;
     let max_argument = near().map(|(_, a)| a).fold(0.0, f64::max);
-    weights
-        .iter()
-        .zip(&arguments)
-        .map(|(w, &argument)| Element { y: w / sum, n: logits.len(), argument, mean_argument, max_argument })
-        .collect()
+    let unsteady: f64 =
+        unsteady(&logits).iter().zip(&weights).map(|(u, w)| if *w > 0.0 { u * w } else { 0.0 }).sum();
+    let (unsteady, largest) = (unsteady / sum, 1.0 / sum);
+    let element = |(w, &argument): (&f64, &Option<f64>)| Element {
+        y: w / sum,
+        n: logits.len(),
+        argument,
+        mean_argument,
+        max_argument,
+        largest,
+        unsteady,
+    };
+    weights.iter().zip(&arguments).map(element).collect()
+}
+
+/// Of each of `numbers` 1, how many are larger, and how far it is from the largest; 0 of the largest.
+pub(super) fn unsteady(numbers: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..numbers.len()).collect();
+    order.sort_unstable_by(|&a, &b| numbers[b].total_cmp(&numbers[a]));
+    let mut unsteady = vec![0.0; numbers.len()];
+    let Some(&first) = order.first() else { return unsteady };
+    for (larger, &at) in order.iter().enumerate() {
+        let distance = numbers[first] - numbers[at];
+        if distance > 0.0 {
+            unsteady[at] = 1.0 + larger as f64 + distance;
+        }
+    }
+    unsteady
 }
 
 /// `|t| + |gap|`, or `None` where the logit is far below the maximum.

@@ -79,6 +79,8 @@ pub enum Hidden {
     DynamicLdsSize,
     /// Address of the buffer through which kernels ask the host for services, as `printf` does.
     HostcallBuffer,
+    /// Address of the buffer in which kernels leave messages that are printed after the launch.
+    PrintfBuffer,
     /// Address of what the workgroups of a cooperative launch meet by.
     MultigridSyncArg,
     /// Address of the queue.
@@ -114,6 +116,7 @@ impl Hidden {
             "grid_dims" => Self::GridDims,
             "dynamic_lds_size" => Self::DynamicLdsSize,
             "hostcall_buffer" => Self::HostcallBuffer,
+            "printf_buffer" => Self::PrintfBuffer,
             "multigrid_sync_arg" => Self::MultigridSyncArg,
             "queue_ptr" => Self::QueuePtr,
             "private_base" => Self::PrivateBase,
@@ -131,6 +134,7 @@ impl Display for Hidden {
             Self::GridDims => f.write_str("grid_dims"),
             Self::DynamicLdsSize => f.write_str("dynamic_lds_size"),
             Self::HostcallBuffer => f.write_str("hostcall_buffer"),
+            Self::PrintfBuffer => f.write_str("printf_buffer"),
             Self::MultigridSyncArg => f.write_str("multigrid_sync_arg"),
             Self::QueuePtr => f.write_str("queue_ptr"),
             Self::PrivateBase => f.write_str("private_base"),

@@ -1,5 +1,6 @@
 //! A code object as a whole.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::elf::{self, Elf};
@@ -7,7 +8,7 @@ use crate::error::ObjectError;
 use crate::image::Image;
 use crate::kernel::{Kernel, Placement};
 use crate::lines::{LineTable, Location};
-use crate::metadata;
+use crate::metadata::{self, Metadata};
 use crate::symbols::{Function, Symbols};
 use crate::target::{GFX942, Target};
 
@@ -17,6 +18,7 @@ pub struct CodeObject {
     target: Target,
     image: Image,
     kernels: Vec<Kernel>,
+    printf: BTreeMap<u64, String>,
     symbols: Symbols,
     lines: LineTable,
 }
@@ -38,9 +40,9 @@ impl CodeObject {
         let image = Image::read(&elf)?;
         let symbols = Symbols::read(&elf, &image);
         let place = |name: &str, symbol: &str| Placement::find(name, symbol, &image, &symbols);
-        let kernels = metadata::read(elf::metadata_note(&elf)?, place)?;
+        let Metadata { kernels, printf } = metadata::read(elf::metadata_note(&elf)?, place)?;
         let lines = LineTable::read(&elf);
-        Ok(Self { target, image, kernels, symbols, lines })
+        Ok(Self { target, image, kernels, printf, symbols, lines })
     }
 
     /// The GPU it was compiled for.
@@ -61,6 +63,11 @@ impl CodeObject {
     /// The kernel of a name.
     pub fn kernel(&self, name: &str) -> Option<&Kernel> {
         self.kernels.iter().find(|kernel| kernel.name == name)
+    }
+
+    /// The format of a message that kernels name by its hash, as `-mprintf-kind=buffered` makes them do.
+    pub fn printf_format(&self, hash: u64) -> Option<&str> {
+        self.printf.get(&hash).map(String::as_str)
     }
 
     /// Addresses of a symbol (a `__device__` variable, a function), relative to the image.

@@ -1,5 +1,6 @@
 //! The metadata note: `MessagePack` that lists the kernels and their arguments.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use rmpv::Value;
@@ -8,20 +9,41 @@ use crate::argument::{Argument, ArgumentKind};
 use crate::error::{KernelSize, ObjectError};
 use crate::kernel::{Kernel, Placement};
 
+/// What the note says.
+pub struct Metadata {
+    pub kernels: Vec<Kernel>,
+    /// Formats of messages that kernels name by their hash.
+    pub printf: BTreeMap<u64, String>,
+}
+
 /// Reads the note's descriptor bytes. `place` finds a kernel's code and descriptor from its name
 /// and the symbol of its descriptor.
 pub fn read(
     note: &[u8],
     place: impl Fn(&str, &str) -> Result<Placement, ObjectError>,
-) -> Result<Vec<Kernel>, ObjectError> {
+) -> Result<Metadata, ObjectError> {
     // Nesting is bounded: the real thing is five levels deep.
     let root = rmpv::decode::read_value_with_max_depth(&mut &*note, 16)
         .map_err(|error| ObjectError::Metadata { place: "note".into(), problem: error.to_string() })?;
     let root = Map { value: &root, place: "metadata" };
-    root.array("amdhsa.kernels")?
+    let kernels = root
+        .array("amdhsa.kernels")?
         .iter()
         .map(|value| read_kernel(Map { value, place: "kernel" }, &place))
-        .collect()
+        .collect::<Result<_, _>>()?;
+    let printf = match root.find("amdhsa.printf") {
+        Some(_) => {
+            root.array("amdhsa.printf")?.iter().filter_map(|entry| printf_format(entry.as_str()?)).collect()
+        }
+        None => BTreeMap::new(),
+    };
+    Ok(Metadata { kernels, printf })
+}
+
+/// A hash and its format from `0:0:hash,format`. Those of other languages have other numbers, and are none.
+fn printf_format(entry: &str) -> Option<(u64, String)> {
+    let (hash, format) = entry.strip_prefix("0:0:")?.split_once(',')?;
+    Some((u64::from_str_radix(hash, 16).ok()?, format.to_owned()))
 }
 
 fn read_kernel(

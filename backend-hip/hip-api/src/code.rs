@@ -28,6 +28,8 @@ impl Code {
     pub const INVALID_DEVICE_POINTER: Self = Self(17);
     /// `hipErrorInvalidMemcpyDirection`: invalid copy direction for memcpy.
     pub const INVALID_MEMCPY_DIRECTION: Self = Self(21);
+    /// `hipErrorMissingConfiguration`.
+    pub const MISSING_CONFIGURATION: Self = Self(52);
     /// `hipErrorInvalidDeviceFunction`: invalid device function.
     pub const INVALID_DEVICE_FUNCTION: Self = Self(98);
     /// `hipErrorNoDevice`: no ROCm-capable device is detected.

@@ -12,7 +12,7 @@ use softhip::report::{HostCall, LaunchProblem, Problem, Report};
 use softhip::sched::{Given, Shape, assemble};
 
 use crate::kernels::{self, Known};
-use crate::{memory, session};
+use crate::{guard, memory, session};
 
 /// Where the image of a capsule is placed: away from what GPUs and the software device use.
 const IMAGE: u64 = 0x5000_0000_0000;
@@ -52,8 +52,9 @@ impl Launch {
     ) -> Self {
         let number = session::next_launch();
         let known = kernels::find(function);
-        let records =
-            session::records(known.as_ref().map_or("an unknown kernel", |known| &known.name), number);
+        let kernel_name = known.as_ref().map_or("an unknown kernel", |known| &known.name);
+        session::launches(number, kernel_name);
+        let records = session::records(kernel_name, number);
         let mut launch = Self { number, kernel: known.clone(), record: None, stream, name };
         let Some((known, kernel)) =
             known.as_ref().and_then(|known| Some((known, known.object.kernel(&known.name)?)))
@@ -96,6 +97,9 @@ impl Launch {
             let synchronise = real!(hipStreamSynchronize: unsafe extern "C" fn(*mut c_void) -> i32);
             // SAFETY: the stream is the caller's.
             answer = unsafe { synchronise(self.stream) };
+            if answer == Code::SUCCESS.0 {
+                guard::look_at_all(self.name);
+            }
         }
         session::launched(answer == Code::SUCCESS.0 && session::synchronises());
         if answer != Code::SUCCESS.0 {

@@ -27,7 +27,7 @@ pub(crate) fn at(address: u64) -> Option<AllocationInfo> {
 /// # Safety
 ///
 /// `out` is valid for a read if `code` is success.
-unsafe fn allocated(code: i32, out: *mut *mut c_void, size: usize, kind: AllocationKind) {
+pub(crate) unsafe fn allocated(code: i32, out: *mut *mut c_void, size: usize, kind: AllocationKind) {
     if code != Code::SUCCESS.0 || out.is_null() || size == 0 {
         return;
     }
@@ -57,7 +57,7 @@ unsafe fn allocated(code: i32, out: *mut *mut c_void, size: usize, kind: Allocat
     });
 }
 
-fn freed(code: i32, memory: *mut c_void) {
+pub(crate) fn freed(code: i32, memory: *mut c_void) {
     if code == Code::SUCCESS.0 {
         with(|all| {
             if let Some(info) = all.get_mut(&(memory.addr() as u64)) {
@@ -78,10 +78,8 @@ pub(crate) fn suggest_label(address: u64, label: &str) {
 }
 
 forwarded! {
-    // SAFETY: a call that succeeds has written its output; likewise below.
-    hipMalloc(out: *mut *mut c_void, size: usize) => |code| unsafe { allocated(code, out, size, AllocationKind::Device) };
     hipMallocAsync(out: *mut *mut c_void, size: usize, stream: *mut c_void)
-        // SAFETY: as above.
+        // SAFETY: a call that succeeds has written its output; likewise below.
         => |code| unsafe { allocated(code, out, size, AllocationKind::Device) };
     hipMallocManaged(out: *mut *mut c_void, size: usize, flags: c_uint)
         // SAFETY: as above.
@@ -95,7 +93,6 @@ forwarded! {
     hipHostAlloc(out: *mut *mut c_void, size: usize, flags: c_uint)
         // SAFETY: as above.
         => |code| unsafe { allocated(code, out, size, AllocationKind::Pinned) };
-    hipFree(memory: *mut c_void) => |code| freed(code, memory);
     hipFreeAsync(memory: *mut c_void, stream: *mut c_void) => |code| freed(code, memory);
     hipHostFree(memory: *mut c_void) => |code| freed(code, memory);
     hipMemset(to: *mut c_void, value: c_int, size: usize);

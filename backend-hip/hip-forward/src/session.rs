@@ -94,6 +94,31 @@ pub(crate) fn records(kernel: &str, number: u64) -> bool {
     selected && session.settings.capsules.is_some()
 }
 
+/// Does device memory get guard zones?
+pub(crate) fn guards() -> bool {
+    session().is_some_and(|session| session.settings.guard_zones)
+}
+
+/// The latest launch and its kernel.
+static LATEST: Mutex<Option<(u64, String)>> = Mutex::new(None);
+
+/// A launch is about to be made.
+pub(crate) fn launches(number: u64, kernel: &str) {
+    if guards() {
+        *LATEST.lock().unwrap_or_else(PoisonError::into_inner) = Some((number, kernel.to_owned()));
+    }
+}
+
+/// The latest launch in words.
+pub(crate) fn latest() -> String {
+    match &*LATEST.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some((number, kernel)) => {
+            format!("after launch {number}, of {}", sanitize_protocol::demangled(kernel))
+        }
+        None => "before any launch".to_owned(),
+    }
+}
+
 /// Counts a launch: its number, from 1.
 pub(crate) fn next_launch() -> u64 {
     LAUNCHES.fetch_add(1, Ordering::Relaxed) + 1
@@ -198,6 +223,8 @@ extern "C" fn end() {
             launches: LAUNCHES.load(Ordering::Relaxed),
             never_ran: 0,
             instructions: 0,
+            repeated: 0,
+            copies_to_host: 0,
         });
     }
 }

@@ -3,6 +3,7 @@
 use softhip::control::{LaunchRecord, Options, ReplayError, SoftDevice};
 use softhip::memory::{FaultKind, Footprint};
 use softhip::report::{LdsProblem, Problem, Report};
+use softhip::sched::Limits;
 
 /// What came of a replay.
 #[derive(Debug, Clone)]
@@ -13,9 +14,13 @@ pub struct Replayed {
     pub touched: Footprint,
 }
 
+/// Wave instructions after which a replayed launch counts as endless: minutes, not hours.
+const BUDGET: u64 = 2_000_000_000;
+
 /// Runs a launch on a device of its own.
 pub fn run(record: &LaunchRecord) -> Result<Replayed, ReplayError> {
-    let device = SoftDevice::new(Options::default());
+    let limits = Limits { budget: BUDGET, ..Limits::default() };
+    let device = SoftDevice::new(Options { limits, ..Options::default() });
     device.replay(record)?;
     Ok(Replayed { reports: device.take_reports(), touched: device.memory().latest_footprint() })
 }

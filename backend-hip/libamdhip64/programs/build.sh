@@ -44,9 +44,9 @@ link() {
         -Wl,--as-needed -lhipblas -o "$out/$2"
 }
 
-# Compiles $1.hip as $2.o; $3 is a macro or nothing.
+# Compiles $1.hip as $2.o; $3 is a macro or nothing, $4 and $5 are more options.
 compile() {
-    clang++-19 -x hip "$1.hip" ${3:+"-D$3"} --offload-arch=gfx942 "--rocm-path=$work/rocm" "--rocm-device-lib-path=$bitcode" \
+    clang++-19 -x hip "$1.hip" ${3:+"-D$3"} ${4:+"$4"} ${5:+"$5"} --offload-arch=gfx942 "--rocm-path=$work/rocm" "--rocm-device-lib-path=$bitcode" \
         -D__HIP_PLATFORM_AMD__=1 -include __clang_hip_runtime_wrapper.h -nogpuinc -O2 -gline-tables-only -std=c++17 -fno-exceptions \
         -fhip-kernel-arg-name -fuse-cuid=none -Wno-linker-warnings "-ffile-prefix-map=$PWD=." -fdebug-compilation-dir=. -Qn \
         -c -o "$work/$2.o"
@@ -62,18 +62,29 @@ for source in *.hip; do
         compile "$name" "$name-clean" CLEAN
         link "$name-clean" "$name-clean" libamdhip64.so.6
     fi
+    # Its kernels in a file of their own, for this model and for another one.
+    if grep -q ANOTHER_MODEL "$source"; then
+        for macro in "" ANOTHER_MODEL; do
+            compile "$name" device "$macro" --cuda-device-only --no-gpu-bundle-output
+            mv "$work/device.o" "$out/$name${macro:+-another}.hsaco"
+        done
+    fi
 done
-# A library with symbol versions: Debian's, of ROCm 5.2, and one that stands for ROCm 7.
-if [ -z "$only" ]; then
+# Libraries with symbol versions: Debian's, of ROCm 5.2, and two that stand for ROCm 6 and 7.
+case " $only " in "  " | *" saxpy "*)
     clang++-19 "$work/saxpy.o" -nostdlib++ -fuse-ld=lld-19 -s -Wl,--build-id=none -lamdhip64 -o "$out/saxpy-rocm5"
-    echo 'hip_7.1 { global: *; };' >"$work/versions.map"
-    link saxpy saxpy-rocm7 libamdhip64.so.7 "$work/versions.map"
-fi
+    for release in 6.0 7.1; do
+        echo "hip_$release { global: *; };" >"$work/versions.map"
+        link saxpy "saxpy-rocm${release%.*}" "libamdhip64.so.${release%.*}" "$work/versions.map"
+    done
+    ;;
+esac
 
 if [ -n "$mode" ]; then
     # The rest comes from the machine's compiler driver and C library.
     for program in "$out"/*; do
         name=$(basename "$program")
+        case $name in *.hsaco) cmp "$name" "$program" || exit 1 ;; esac
         llvm-objcopy-19 --dump-section ".hip_fatbin=$work/rebuilt" "$program" /dev/null 2>/dev/null || continue
         llvm-objcopy-19 --dump-section ".hip_fatbin=$work/committed" "$name" /dev/null
         cmp "$work/committed" "$work/rebuilt" || { echo "$name: run programs/build.sh" >&2; exit 1; }

@@ -11,7 +11,7 @@ use hip_api::Code;
 use softhip::control::current;
 
 use crate::export::HIP;
-use crate::session::print_line;
+use crate::session::{count_copy, counts_copies, print_line};
 
 /// `None` inside: nothing is logged.
 static AUDIT: OnceLock<Option<Audit>> = OnceLock::new();
@@ -36,13 +36,18 @@ pub(crate) fn copy(
     stream: *mut c_void,
     run: impl FnOnce() -> i32,
 ) -> i32 {
-    let Some(audit) = audit() else { return run() };
+    let audit = audit();
+    if audit.is_none() && !counts_copies() {
+        return run();
+    }
     let device = current();
     let allocation = |pointer: *const c_void| device.allocation_at(pointer.addr() as u64);
     let is_host = allocation(to).is_none_or(|to| to.kind.is_host());
     let Some(source) = allocation(from).filter(|from| is_host && !from.kind.is_host()) else {
         return run();
     };
+    count_copy();
+    let Some(audit) = audit else { return run() };
     let mut copy = Copy::of(source.label.unwrap_or_else(|| "unnamed".to_owned()));
     copy.stream = stream.addr();
     copy.source = from.addr() as u64;

@@ -1,7 +1,7 @@
-//! The GEMM family of hipBLAS and rocBLAS, run as a kernel of ours on the device, so that its accesses are checked too.
+//! The GEMM family of hipBLAS, hipBLASLt and rocBLAS, run as a kernel of ours on the device, so that its accesses are checked too.
 //!
 //! Programs find these names in `libhipblas.so` and `librocblas.so`, which are other names of this library. Sums are f32. What there is:
-//! f32, f16 and bf16 matrices, plain, batched by stride and batched by pointers, with scalars in host memory.
+//! f32, f16, bf16 and byte matrices, plain, batched by stride and batched by pointers, with scalars in host memory.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -11,8 +11,10 @@ use std::sync::{Mutex, PoisonError};
 use hip_api::Code;
 
 use crate::export::{self, HIP, put, status};
-use crate::launch::{self, Configuration, Dim3};
+use crate::launch::{self, Arguments, Configuration, Dim3};
 use crate::session;
+
+mod lt;
 
 /// The kernel; `blas/build.sh` makes it.
 static OBJECT: &[u8] = include_bytes!("../blas/gemm.hsaco");
@@ -114,6 +116,8 @@ enum Type {
     F32 = 0,
     F16 = 1,
     BF16 = 2,
+    I8 = 3,
+    I32 = 4,
 }
 
 impl Type {
@@ -123,15 +127,18 @@ impl Type {
             151 | 0 => Ok(Self::F32),
             150 | 2 => Ok(Self::F16),
             168 | 14 => Ok(Self::BF16),
+            160 | 3 => Ok(Self::I8),
+            162 | 10 => Ok(Self::I32),
             _ => Err(Refusal::NotSupported),
         }
     }
 
-    /// The type of the scalars: by a data type, or by `hipblasComputeType_t`, whose 0 and 1 are f16 and whose 2 to 6 are f32.
+    /// The type of the scalars: by a data type, or by `hipblasComputeType_t`, whose 0 and 1 are f16, 2 to 6 f32, 7 and 8 i32.
     fn of_compute(number: c_int) -> Result<Self, Refusal> {
         match number {
             151 | 2..=6 => Ok(Self::F32),
             150 | 0 | 1 => Ok(Self::F16),
+            162 | 7 | 8 => Ok(Self::I32),
             _ => Err(Refusal::NotSupported),
         }
     }
@@ -148,6 +155,10 @@ impl Type {
         if self == Self::F32 {
             // SAFETY: as this function's.
             return Ok(unsafe { from.cast::<f32>().read_unaligned() });
+        }
+        if self == Self::I32 {
+            // SAFETY: as this function's.
+            return Ok(unsafe { from.cast::<i32>().read_unaligned() } as f32);
         }
         // SAFETY: as this function's.
         let bits = u32::from(unsafe { from.cast::<u16>().read_unaligned() });
@@ -199,6 +210,32 @@ struct Gemm {
     batches: c_int,
     /// The operands are arrays of matrices.
     pointers: bool,
+    finish: Finish,
+}
+
+/// What becomes of the product.
+#[derive(Clone, Copy)]
+struct Finish {
+    /// Where it goes, if not to C.
+    d: Option<Matrix>,
+    /// A value for each row, or null.
+    bias: *const c_void,
+    bias_kind: Type,
+    activation: Activation,
+}
+
+impl Finish {
+    /// It goes to C as it is.
+    const PLAIN: Self =
+        Self { d: None, bias: std::ptr::null(), bias_kind: Type::F32, activation: Activation::None };
+}
+
+/// A function of each element, as the kernel numbers them.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Activation {
+    None = 0,
+    Relu = 1,
+    Gelu = 2,
 }
 
 /// `OP_N`, `OP_T` or `OP_C`; of real numbers, the last two are the same.
@@ -213,12 +250,26 @@ fn transposed(operation: c_int) -> Result<bool, Refusal> {
 impl Gemm {
     /// Queues the product on the handle's stream.
     fn queue(&self) -> Result<(), Refusal> {
-        let Context { stream, function } = context(self.handle)?;
+        self.queue_on(context(self.handle)?)
+    }
+
+    /// Queues the product on a stream.
+    fn queue_on(&self, Context { stream, function }: Context) -> Result<(), Refusal> {
         let (m, n) = (size(self.m)?, size(self.n)?);
         let (k, batches) = (size(self.k)?, size(self.batches)?);
         let [a_transposed, b_transposed] = self.transposed;
-        let rows = [if a_transposed { k } else { m }, if b_transposed { n } else { k }, m];
-        for (matrix, rows) in [self.a, self.b, self.c].into_iter().zip(rows) {
+        let Finish { bias, bias_kind, activation, .. } = self.finish;
+        let d = self.finish.d.unwrap_or(self.c);
+        let rows = [if a_transposed { k } else { m }, if b_transposed { n } else { k }, m, m];
+        let matrices = [self.a, self.b, self.c, d];
+        // Bytes make sums of their own.
+        let bytes = [self.a, self.b].map(|matrix| matrix.kind == Type::I8);
+        let plain = bias.is_null() && activation == Activation::None;
+        let numbers = !matrices.iter().any(|matrix| matrix.kind == Type::I32);
+        if bytes[0] != bytes[1] || (bytes[0] && !plain) || (!bytes[0] && !numbers) {
+            return Err(Refusal::NotSupported);
+        }
+        for (matrix, rows) in matrices.into_iter().zip(rows) {
             if size(matrix.leading)? < rows.max(1) {
                 return Err(Refusal::Value);
             }
@@ -227,15 +278,23 @@ impl Gemm {
             return Ok(());
         }
         let flag = |value: bool| u32::from(value);
-        let kinds = [self.a.kind as u32, self.b.kind as u32, self.c.kind as u32];
-        let leading = [self.a.leading, self.b.leading, self.c.leading];
-        let mut pointers = [self.a.data, self.b.data, self.c.data];
-        let mut strides = [self.a.stride, self.b.stride, self.c.stride];
-        let mut sizes = [self.m, self.n, self.k, leading[0], leading[1], leading[2]];
+        let [a, b, c, d] = matrices;
+        let mut pointers = [a.data, b.data, c.data, d.data, bias];
+        let mut strides = matrices.map(|matrix| matrix.stride);
+        let mut sizes = [self.m, self.n, self.k, a.leading, b.leading, c.leading, d.leading];
         let mut scalars = [self.alpha, self.beta];
-        let mut flags =
-            [kinds[0], kinds[1], kinds[2], flag(a_transposed), flag(b_transposed), flag(self.pointers)];
-        let mut arguments: Vec<*mut c_void> = Vec::with_capacity(20);
+        let mut flags = [
+            a.kind as u32,
+            b.kind as u32,
+            c.kind as u32,
+            d.kind as u32,
+            bias_kind as u32,
+            flag(a_transposed),
+            flag(b_transposed),
+            flag(self.pointers),
+            activation as u32,
+        ];
+        let mut arguments: Vec<*mut c_void> = Vec::with_capacity(27);
         arguments.extend(pointers.iter_mut().map(|value| (&raw mut *value).cast::<c_void>()));
         arguments.extend(strides.iter_mut().map(|value| (&raw mut *value).cast::<c_void>()));
         arguments.extend(sizes.iter_mut().map(|value| (&raw mut *value).cast::<c_void>()));
@@ -250,7 +309,10 @@ impl Gemm {
             cooperative: false,
         };
         // SAFETY: the arguments are those of the kernel, in its order and of its sizes, and are read before the call returns.
-        Ok(unsafe { launch::queue(without_provenance_mut(function), at, arguments.as_mut_ptr()) }?)
+        Ok(unsafe {
+            let function = without_provenance_mut(function);
+            launch::queue(function, function, at, Arguments::each(arguments.as_mut_ptr()))
+        }?)
     }
 }
 
@@ -293,7 +355,7 @@ macro_rules! typed {
                     alpha: unsafe { Type::$kind.read(alpha.cast()) }?,
                     // SAFETY: as above.
                     beta: unsafe { Type::$kind.read(beta.cast()) }?,
-                    a: matrix(a, lda), b: matrix(b, ldb), c: matrix(c.cast_const(), ldc), batches: 1, pointers: false,
+                    a: matrix(a, lda), b: matrix(b, ldb), c: matrix(c.cast_const(), ldc), batches: 1, pointers: false, finish: Finish::PLAIN,
                 }.queue()
             }
             $status: fn $strided(
@@ -309,7 +371,7 @@ macro_rules! typed {
                     // SAFETY: as above.
                     beta: unsafe { Type::$kind.read(beta.cast()) }?,
                     a: matrix(a, lda, a_stride), b: matrix(b, ldb, b_stride), c: matrix(c.cast_const(), ldc, c_stride), batches,
-                    pointers: false,
+                    pointers: false, finish: Finish::PLAIN,
                 }.queue()
             }
             $status: fn $batched(
@@ -323,7 +385,7 @@ macro_rules! typed {
                     alpha: unsafe { Type::$kind.read(alpha.cast()) }?,
                     // SAFETY: as above.
                     beta: unsafe { Type::$kind.read(beta.cast()) }?,
-                    a: matrix(a, lda), b: matrix(b, ldb), c: matrix(c, ldc), batches, pointers: true,
+                    a: matrix(a, lda), b: matrix(b, ldb), c: matrix(c, ldc), batches, pointers: true, finish: Finish::PLAIN,
                 }.queue()
             }
         })*
@@ -355,7 +417,7 @@ macro_rules! untyped {
                     // SAFETY: as above.
                     beta: unsafe { scalar.read(beta) }?,
                     a: matrix(a, a_type, lda)?, b: matrix(b, b_type, ldb)?, c: matrix(c.cast_const(), c_type, ldc)?, batches: 1,
-                    pointers: false,
+                    pointers: false, finish: Finish::PLAIN,
                 }.queue()
             }
             hipblas_status: fn $strided(
@@ -372,7 +434,7 @@ macro_rules! untyped {
                     // SAFETY: as above.
                     beta: unsafe { scalar.read(beta) }?,
                     a: matrix(a, a_type, lda, a_stride)?, b: matrix(b, b_type, ldb, b_stride)?,
-                    c: matrix(c.cast_const(), c_type, ldc, c_stride)?, batches, pointers: false,
+                    c: matrix(c.cast_const(), c_type, ldc, c_stride)?, batches, pointers: false, finish: Finish::PLAIN,
                 }.queue()
             }
             hipblas_status: fn $batched(
@@ -388,7 +450,7 @@ macro_rules! untyped {
                     alpha: unsafe { scalar.read(alpha) }?,
                     // SAFETY: as above.
                     beta: unsafe { scalar.read(beta) }?,
-                    a: matrix(a, a_type, lda)?, b: matrix(b, b_type, ldb)?, c: matrix(c, c_type, ldc)?, batches, pointers: true,
+                    a: matrix(a, a_type, lda)?, b: matrix(b, b_type, ldb)?, c: matrix(c, c_type, ldc)?, batches, pointers: true, finish: Finish::PLAIN,
                 }.queue()
             }
         })*

@@ -6,53 +6,12 @@
 use std::collections::HashMap;
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use hip_api::Code;
 
 use crate::export::{HIP, status};
-
-/// `hipGraphNodeType`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum NodeKind {
-    Kernel = 0,
-    Copy = 1,
-    Fill = 2,
-    Host = 3,
-    /// A graph inside of the graph.
-    Graph = 4,
-    /// Nothing but order.
-    Empty = 5,
-}
-
-/// A recorded call.
-#[derive(Clone)]
-pub(crate) struct Node {
-    /// Unique in the process.
-    pub(crate) id: usize,
-    pub(crate) kind: NodeKind,
-    run: Arc<dyn Fn(*mut c_void) -> i32>,
-}
-
-// SAFETY: a call holds addresses that its caller lets the runtime use on any thread, and no thread's own data.
-unsafe impl Send for Node {}
-
-impl Node {
-    /// A node that makes a call.
-    pub(crate) fn new(kind: NodeKind, run: impl Fn(*mut c_void) -> i32 + 'static) -> Self {
-        Self { id: NEXT.fetch_add(1, Ordering::Relaxed), kind, run: Arc::new(run) }
-    }
-
-    /// The node with another call.
-    pub(crate) fn with_call(&self, run: impl Fn(*mut c_void) -> i32 + 'static) -> Self {
-        Self { id: self.id, kind: self.kind, run: Arc::new(run) }
-    }
-
-    /// Makes the call on a stream.
-    pub(crate) fn run(&self, stream: *mut c_void) -> Result<(), Code> {
-        status((self.run)(stream))
-    }
-}
+use crate::node::{Node, NodeKind};
 
 #[derive(Default)]
 struct Captures {
@@ -89,10 +48,15 @@ pub(crate) fn queue(
     kind: NodeKind,
     run: impl Fn(*mut c_void) -> i32 + 'static,
 ) -> Result<(), Code> {
-    let Some(session) = session(stream) else {
+    if !is_capturing(stream) {
         return status(run(stream));
-    };
-    let node = Node::new(kind, run);
+    }
+    record(stream, Node::new(kind, run))
+}
+
+/// Adds a node to the capture of a stream.
+pub(crate) fn record(stream: *mut c_void, node: Node) -> Result<(), Code> {
+    let session = session(stream).ok_or(Code::ILLEGAL_STATE)?;
     with(|captures| {
         let (_, nodes) = captures.sessions.get_mut(&session).ok_or(Code::ILLEGAL_STATE)?;
         nodes.push(node);

@@ -32,10 +32,22 @@ pub(crate) unsafe fn put<T>(to: *mut T, value: T) -> Result<(), Code> {
 pub(crate) fn call(name: &'static str, body: impl FnOnce() -> i32) -> i32 {
     session::begin_call(name);
     host_access::begin_call();
-    let code = softhip::api::called_as(name, body);
+    let fault = session::fault_before();
+    let code = answer(name, softhip::api::called_as(name, body), fault);
     host_access::end_call();
     session::end_call(name, code);
     code
+}
+
+/// What a call answers on a device that had a fault before it. What the compiler puts around a launch answers none.
+fn answer(name: &str, code: i32, fault: Option<Code>) -> i32 {
+    match fault {
+        Some(_) if session::is_around_launch(name) => code,
+        Some(fault) if code == Code::SUCCESS.0 || code == Code::NOT_READY.0 => {
+            softhip::api::remember(Err(fault))
+        }
+        _ => code,
+    }
 }
 
 /// Runs when the program has ended, after its static destructors.

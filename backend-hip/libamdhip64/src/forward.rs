@@ -20,9 +20,6 @@ forward! {
     hipExtGetLastError() = get_last_error;
     hipPeekAtLastError() = peek_at_last_error;
 
-    hipMalloc(out: *mut *mut c_void, size: usize) = malloc;
-    hipHostMalloc(out: *mut *mut c_void, size: usize, flags: c_uint) = host_malloc;
-    hipHostAlloc(out: *mut *mut c_void, size: usize, flags: c_uint) = host_malloc;
     hipHostFree(memory: *mut c_void) = host_free;
     hipFreeHost(memory: *mut c_void) = host_free;
 

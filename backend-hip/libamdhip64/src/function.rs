@@ -93,6 +93,16 @@ unsafe fn active(
     unsafe { put(count, found) }
 }
 
+/// `hipFuncCache_t` and `hipSharedMemConfig` have so many values.
+const CACHE_CONFIGURATIONS: c_int = 4;
+const SHARED_CONFIGURATIONS: c_int = 3;
+
+/// Refuses a configuration of a function.
+fn no_choice(function: *const c_void, configuration: c_int, known: c_int) -> Result<(), Code> {
+    registration::function(function)?;
+    Err(if (0..known).contains(&configuration) { Code::NOT_SUPPORTED } else { Code::INVALID_VALUE })
+}
+
 compose! {
     /// `hipModuleLoad`.
     fn hipModuleLoad(module: *mut *mut c_void, path: *const c_char) {
@@ -135,19 +145,20 @@ compose! {
         match FunctionAttribute(attribute) {
             FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES
                 if (0..=kernel.max_dynamic_shared_size_bytes).contains(&value) => Ok(()),
-            FunctionAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT => Ok(()),
+            // Percent, or -1 for the default.
+            FunctionAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => Ok(()),
             _ => Err(Code::INVALID_VALUE),
         }
     }
 
-    /// `hipFuncSetCacheConfig`: there is no choice.
-    fn hipFuncSetCacheConfig(function: *const c_void, _configuration: c_int) {
-        registration::function(function).map(|_| ())
+    /// `hipFuncSetCacheConfig`: there is no choice, and ROCm says so, too.
+    fn hipFuncSetCacheConfig(function: *const c_void, configuration: c_int) {
+        no_choice(function, configuration, CACHE_CONFIGURATIONS)
     }
 
-    /// `hipFuncSetSharedMemConfig`: there is no choice.
-    fn hipFuncSetSharedMemConfig(function: *const c_void, _configuration: c_int) {
-        registration::function(function).map(|_| ())
+    /// `hipFuncSetSharedMemConfig`: there is no choice, and ROCm says so, too.
+    fn hipFuncSetSharedMemConfig(function: *const c_void, configuration: c_int) {
+        no_choice(function, configuration, SHARED_CONFIGURATIONS)
     }
 
     /// `hipOccupancyMaxActiveBlocksPerMultiprocessor`.

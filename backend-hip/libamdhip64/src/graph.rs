@@ -7,12 +7,17 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::{null_mut, without_provenance_mut};
 use std::sync::{Mutex, PoisonError};
 
-use hip_api::{Code, HostFunction};
+use hip_api::Code;
 
-use crate::capture::{self, Node, NodeKind};
-use crate::export::{HIP, put};
-use crate::launch::{self, Configuration, Dim3};
-use crate::registration;
+use crate::capture;
+use crate::export::put;
+use crate::node::{Node, NodeKind};
+
+mod events;
+mod parameters;
+
+pub(crate) use events::address as events_address;
+pub(crate) use parameters::address as parameters_address;
 
 /// Above the tag's position, addresses of user programs have no bits.
 const TAG_SHIFT: u32 = 48;
@@ -33,6 +38,14 @@ impl Graph {
     fn captured(nodes: Vec<Node>) -> Self {
         let edges = nodes.windows(2).map(|pair| (pair[0].id, pair[1].id)).collect();
         Self { nodes, edges }
+    }
+
+    /// A node that runs all of it.
+    fn into_node(self) -> Node {
+        Node::new(NodeKind::Graph, move |stream| {
+            let failed = self.nodes.iter().find_map(|node| node.run(stream).err());
+            failed.unwrap_or(Code::SUCCESS).0
+        })
     }
 
     /// The nodes in an order that keeps to all dependencies. An error: they form a cycle.
@@ -155,85 +168,21 @@ fn graph_of(node: *mut c_void) -> Result<(usize, Graph), Code> {
     found.map(|graph| (id, graph)).ok_or(Code::INVALID_VALUE)
 }
 
-/// `hipMemsetParams`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct MemsetParameters {
-    to: *mut c_void,
-    element_size: c_uint,
-    height: usize,
-    pitch: usize,
-    value: c_uint,
-    width: usize,
-}
-
-/// `hipHostNodeParams`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct HostParameters {
-    function: Option<HostFunction>,
-    argument: *mut c_void,
-}
-
-/// `hipKernelNodeParams`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct KernelParameters {
-    block: Dim3,
-    extra: *mut *mut c_void,
-    function: *mut c_void,
-    grid: Dim3,
-    arguments: *mut *mut c_void,
-    shared_bytes: c_uint,
-}
-
-/// The call of a kernel node.
-///
-/// # Safety
-///
-/// `parameters` is null or valid, with arguments as `hipLaunchKernel` demands.
-unsafe fn kernel_call(
-    parameters: *const KernelParameters,
-) -> Result<impl Fn(*mut c_void) -> i32 + 'static, Code> {
-    if parameters.is_null() {
-        return Err(Code::INVALID_VALUE);
-    }
-    // SAFETY: not null, so valid as this function's.
-    let given = unsafe { parameters.read() };
-    if !given.extra.is_null() {
-        return Err(Code::NOT_SUPPORTED);
-    }
-    let function = registration::function(given.function)?;
-    let at = Configuration {
-        grid: given.grid,
-        block: given.block,
-        shared_bytes: given.shared_bytes as usize,
-        stream: null_mut(),
-        cooperative: false,
-    };
-    // SAFETY: as this function's.
-    unsafe { launch::later(function, at, given.arguments) }
-}
-
-/// Fills rows of elements.
-fn fill(parameters: MemsetParameters, stream: *mut c_void) -> i32 {
-    let MemsetParameters { to, element_size, height, pitch, value, width } = parameters;
-    for row in 0..height {
-        let to = to.wrapping_byte_add(row * pitch);
-        let [low, high, ..] = value.to_le_bytes();
-        let code = match element_size {
-            // SAFETY: the software device checks the range; likewise below.
-            1 => unsafe { (HIP.memset_async)(to, c_int::from(low), width, stream) },
-            // SAFETY: as above.
-            2 => unsafe { (HIP.memset_d16_async)(to, u16::from_le_bytes([low, high]), width, stream) },
-            // SAFETY: as above.
-            _ => unsafe { (HIP.memset_d32_async)(to, value.cast_signed(), width, stream) },
+/// Changes a node of an executable graph, or of graphs if there is none.
+fn change(
+    executable: Option<*mut c_void>,
+    id: usize,
+    body: impl FnOnce(&mut Node) -> Result<(), Code>,
+) -> Result<(), Code> {
+    with(|graphs| {
+        let here = |handle: usize| match executable {
+            Some(executable) => handle == executable.addr(),
+            None => handle >> TAG_SHIFT == GRAPH >> TAG_SHIFT,
         };
-        if code != Code::SUCCESS.0 {
-            return code;
-        }
-    }
-    Code::SUCCESS.0
+        let mut all = graphs.all.iter_mut().filter(|(handle, _)| here(**handle));
+        let found = all.find_map(|(_, graph)| graph.nodes.iter_mut().find(|node| node.id == id));
+        body(found.ok_or(Code::INVALID_VALUE)?)
+    })
 }
 
 /// Makes an executable graph.
@@ -279,6 +228,41 @@ compose! {
         }
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(state, capture::state(stream)) }
+    }
+
+    /// `hipStreamGetCaptureInfo_v2`: the graph is made when the capture ends, and has no handle before.
+    fn hipStreamGetCaptureInfo_v2(
+        stream: *mut c_void, state: *mut c_int, id: *mut u64, graph: *mut *mut c_void,
+        after: *mut *const *mut c_void, count: *mut usize,
+    ) {
+        if let (Some(session), false) = (capture::session(stream), id.is_null()) {
+            // SAFETY: not null, so valid by HIP's contract.
+            unsafe { put(id, session as u64) }?;
+        }
+        if !graph.is_null() {
+            // SAFETY: not null, so valid by HIP's contract.
+            unsafe { put(graph, null_mut()) }?;
+        }
+        if !after.is_null() {
+            // SAFETY: not null, so valid by HIP's contract.
+            unsafe { put(after, std::ptr::null()) }?;
+        }
+        if !count.is_null() {
+            // SAFETY: not null, so valid by HIP's contract.
+            unsafe { put(count, 0) }?;
+        }
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(state, capture::state(stream)) }
+    }
+
+    /// `hipStreamUpdateCaptureDependencies`: each call of a capture comes after all before it, so that none can be missing.
+    fn hipStreamUpdateCaptureDependencies(
+        stream: *mut c_void, _after: *mut *mut c_void, _count: usize, flags: c_uint,
+    ) {
+        if flags > 1 {
+            return Err(Code::INVALID_VALUE);
+        }
+        if capture::is_capturing(stream) { Ok(()) } else { Err(Code::ILLEGAL_STATE) }
     }
 
     /// `hipThreadExchangeStreamCaptureMode`: the mode was, and is, whatever the caller says.
@@ -349,10 +333,11 @@ compose! {
 
     /// `hipGraphLaunch`.
     fn hipGraphLaunch(executable: *mut c_void, stream: *mut c_void) {
+        let graph = find(EXECUTABLE, executable)?;
         if capture::is_capturing(stream) {
-            return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
+            return capture::record(stream, graph.into_node());
         }
-        find(EXECUTABLE, executable)?.nodes.iter().try_for_each(|node| node.run(stream))
+        graph.nodes.iter().try_for_each(|node| node.run(stream))
     }
 
     /// `hipGraphExecDestroy`.
@@ -434,6 +419,39 @@ compose! {
         Ok(())
     }
 
+    /// `hipGraphRemoveDependencies`.
+    fn hipGraphRemoveDependencies(
+        graph: *mut c_void, from: *const *mut c_void, to: *const *mut c_void, count: usize,
+    ) {
+        find(GRAPH, graph)?;
+        if count > 0 && (from.is_null() || to.is_null()) {
+            return Err(Code::INVALID_VALUE);
+        }
+        for at in 0..count {
+            // SAFETY: there are as many entries by HIP's contract.
+            let first = node_id(unsafe { from.wrapping_add(at).read() })?;
+            // SAFETY: as above.
+            let second = node_id(unsafe { to.wrapping_add(at).read() })?;
+            with(|graphs| {
+                let edges = &mut graphs.all.get_mut(&graph.addr()).ok_or(Code::INVALID_VALUE)?.edges;
+                let known = edges.iter().position(|edge| *edge == (first, second));
+                edges.remove(known.ok_or(Code::INVALID_VALUE)?);
+                Ok::<(), Code>(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// `hipGraphNodeFindInClone`: a node has one handle in a graph and in its clones.
+    fn hipGraphNodeFindInClone(out: *mut *mut c_void, node: *mut c_void, clone: *mut c_void) {
+        let id = node_id(node)?;
+        if find(GRAPH, clone)?.nodes.iter().all(|node| node.id != id) {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(out, node) }
+    }
+
     /// `hipGraphDestroyNode`.
     fn hipGraphDestroyNode(node: *mut c_void) {
         let (id, _) = graph_of(node)?;
@@ -457,108 +475,9 @@ compose! {
     fn hipGraphAddChildGraphNode(
         out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize, child: *mut c_void,
     ) {
-        let child = find(GRAPH, child)?.sorted()?;
-        let node = Node::new(NodeKind::Graph, move |stream| {
-            let failed = child.nodes.iter().find_map(|node| node.run(stream).err());
-            failed.unwrap_or(Code::SUCCESS).0
-        });
+        let node = find(GRAPH, child)?.sorted()?.into_node();
         // SAFETY: the caller keeps to HIP's contract.
         unsafe { add(out, graph, after, count, node) }
-    }
-
-    /// `hipGraphAddMemcpyNode1D`.
-    fn hipGraphAddMemcpyNode1D(
-        out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize, to: *mut c_void,
-        from: *const c_void, size: usize, kind: c_int,
-    ) {
-        let node = Node::new(NodeKind::Copy, move |stream| {
-            // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
-            unsafe { (HIP.memcpy_async)(to, from, size, kind, stream) }
-        });
-        // SAFETY: the caller keeps to HIP's contract.
-        unsafe { add(out, graph, after, count, node) }
-    }
-
-    /// `hipGraphAddMemsetNode`.
-    fn hipGraphAddMemsetNode(
-        out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize,
-        parameters: *const MemsetParameters,
-    ) {
-        if parameters.is_null() {
-            return Err(Code::INVALID_VALUE);
-        }
-        // SAFETY: not null, so valid by HIP's contract.
-        let given = unsafe { parameters.read() };
-        if given.to.is_null() || !matches!(given.element_size, 1 | 2 | 4) || given.width == 0 {
-            return Err(Code::INVALID_VALUE);
-        }
-        let node = Node::new(NodeKind::Fill, move |stream| fill(given, stream));
-        // SAFETY: the caller keeps to HIP's contract.
-        unsafe { add(out, graph, after, count, node) }
-    }
-
-    /// `hipGraphAddHostNode`.
-    fn hipGraphAddHostNode(
-        out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize,
-        parameters: *const HostParameters,
-    ) {
-        if parameters.is_null() {
-            return Err(Code::INVALID_VALUE);
-        }
-        // SAFETY: not null, so valid by HIP's contract.
-        let HostParameters { function, argument } = unsafe { parameters.read() };
-        if function.is_none() {
-            return Err(Code::INVALID_VALUE);
-        }
-        let node = Node::new(NodeKind::Host, move |stream| {
-            // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
-            unsafe { (HIP.launch_host_func)(stream, function, argument) }
-        });
-        // SAFETY: the caller keeps to HIP's contract.
-        unsafe { add(out, graph, after, count, node) }
-    }
-
-    /// `hipGraphAddKernelNode`.
-    fn hipGraphAddKernelNode(
-        out: *mut *mut c_void, graph: *mut c_void, after: *const *mut c_void, count: usize,
-        parameters: *const KernelParameters,
-    ) {
-        // SAFETY: the caller keeps to HIP's contract.
-        let node = Node::new(NodeKind::Kernel, unsafe { kernel_call(parameters) }?);
-        // SAFETY: the caller keeps to HIP's contract.
-        unsafe { add(out, graph, after, count, node) }
-    }
-
-    /// `hipGraphExecKernelNodeSetParams`: the node of the executable graph gets another call.
-    fn hipGraphExecKernelNodeSetParams(
-        executable: *mut c_void, node: *mut c_void, parameters: *const KernelParameters,
-    ) {
-        let id = node_id(node)?;
-        find(EXECUTABLE, executable)?;
-        // SAFETY: the caller keeps to HIP's contract.
-        let call = unsafe { kernel_call(parameters) }?;
-        with(|graphs| {
-            let graph = graphs.all.get_mut(&executable.addr()).ok_or(Code::INVALID_VALUE)?;
-            let found = graph.nodes.iter_mut().find(|node| node.id == id && node.kind == NodeKind::Kernel);
-            let found = found.ok_or(Code::INVALID_VALUE)?;
-            *found = found.with_call(call);
-            Ok(())
-        })
-    }
-
-    /// `hipGraphKernelNodeSetParams`.
-    fn hipGraphKernelNodeSetParams(node: *mut c_void, parameters: *const KernelParameters) {
-        let (id, _) = graph_of(node)?;
-        // SAFETY: the caller keeps to HIP's contract.
-        let call = unsafe { kernel_call(parameters) }?;
-        with(|graphs| {
-            let all = graphs.all.iter_mut().filter(|(handle, _)| *handle >> TAG_SHIFT == GRAPH >> TAG_SHIFT);
-            let mut nodes = all.flat_map(|(_, graph)| &mut graph.nodes);
-            let found = nodes.find(|node| node.id == id && node.kind == NodeKind::Kernel);
-            let found = found.ok_or(Code::INVALID_VALUE)?;
-            *found = found.with_call(call);
-            Ok(())
-        })
     }
 
     /// `hipGraphNodeGetType`.

@@ -3,33 +3,21 @@
 use std::cell::RefCell;
 use std::ffi::{c_int, c_uint, c_void};
 use std::mem::ManuallyDrop;
-use std::ptr::null_mut;
 
 use hip_api::Code;
 
-use crate::capture::{self, NodeKind};
-use crate::export::{HIP, put, status};
+use crate::capture;
+pub(crate) use crate::dispatch::{Arguments, Configuration, Dim3};
+use crate::dispatch::{run, with_packed};
+use crate::export::{put, status};
+use crate::later::Later;
+use crate::node::Node;
 use crate::registration;
 
-/// `dim3`.
-#[derive(Clone, Copy)]
-#[repr(C)]
-pub(crate) struct Dim3 {
-    pub(crate) x: c_uint,
-    pub(crate) y: c_uint,
-    pub(crate) z: c_uint,
-}
-
-/// What stands between `<<<` and `>>>`.
-#[derive(Clone, Copy)]
-pub(crate) struct Configuration {
-    pub(crate) grid: Dim3,
-    pub(crate) block: Dim3,
-    pub(crate) shared_bytes: usize,
-    pub(crate) stream: *mut c_void,
-    /// All workgroups are there at the same time.
-    pub(crate) cooperative: bool,
-}
+/// Bytes of arguments that a kernel can have.
+const ARGUMENT_BYTES: usize = 4096;
+/// Bytes of LDS that a workgroup can have.
+const LDS_BYTES: usize = 64 << 10;
 
 thread_local! {
     // It is never dropped, so that a static destructor of a C++ program may still launch.
@@ -41,88 +29,45 @@ thread_local! {
 ///
 /// # Safety
 ///
-/// `arguments` is as `hipLaunchKernel` demands.
-unsafe fn launch(kernel: *const c_void, at: Configuration, arguments: *mut *mut c_void) -> Result<(), Code> {
+/// `params` is as `hipLaunchKernel` demands.
+unsafe fn launch(kernel: *const c_void, at: Configuration, params: *mut *mut c_void) -> Result<(), Code> {
     let function = registration::function(kernel)?;
     // SAFETY: as this function's.
-    unsafe { queue(function, at, arguments) }
+    let queued = unsafe { queue(kernel.cast_mut(), function, at, Arguments::each(params)) };
+    queued.map_err(|code| refusal(code, at))
 }
 
-/// Launches a function, or records the launch with copies of its arguments.
+/// What the calls that take a kernel by its host address answer, where those that take a function answer `code`.
+fn refusal(code: Code, at: Configuration) -> Code {
+    let Configuration { grid, block, shared_bytes, cooperative, .. } = at;
+    let empty = [grid.x, grid.y, grid.z, block.x, block.y, block.z].contains(&0);
+    match code {
+        Code::INVALID_CONFIGURATION if empty && !cooperative => Code::INVALID_VALUE,
+        Code::INVALID_VALUE if shared_bytes > LDS_BYTES && cooperative => Code::COOPERATIVE_LAUNCH_TOO_LARGE,
+        Code::INVALID_VALUE if shared_bytes > LDS_BYTES => Code::OUT_OF_MEMORY,
+        code => code,
+    }
+}
+
+/// Launches a function, which the program calls `symbol`, or records the launch with copies of its arguments.
 ///
 /// # Safety
 ///
-/// `arguments` is as `hipLaunchKernel` demands.
+/// The arguments are as `hipModuleLaunchKernel` demands.
 pub(crate) unsafe fn queue(
+    symbol: *mut c_void,
     function: *mut c_void,
     at: Configuration,
-    arguments: *mut *mut c_void,
+    arguments: Arguments,
 ) -> Result<(), Code> {
-    let shared = c_uint::try_from(at.shared_bytes).map_err(|_| Code::INVALID_CONFIGURATION)?;
     if !capture::is_capturing(at.stream) {
+        let shared = c_uint::try_from(at.shared_bytes).map_err(|_| Code::INVALID_CONFIGURATION)?;
         // SAFETY: as this function's.
         return status(unsafe { run(function, at, shared, arguments) });
     }
     // SAFETY: as this function's.
-    let call = unsafe { later(function, at, arguments) }?;
-    capture::queue(at.stream, NodeKind::Kernel, call)
-}
-
-/// A launch that is made later, and perhaps several times, with copies of the arguments.
-///
-/// # Safety
-///
-/// `arguments` is as `hipLaunchKernel` demands.
-pub(crate) unsafe fn later(
-    function: *mut c_void,
-    at: Configuration,
-    arguments: *mut *mut c_void,
-) -> Result<impl Fn(*mut c_void) -> i32 + 'static, Code> {
-    let shared = c_uint::try_from(at.shared_bytes).map_err(|_| Code::INVALID_CONFIGURATION)?;
-    // SAFETY: as this function's.
-    let copies = unsafe { softhip::api::copy_arguments(function, arguments) }?;
-    Ok(move |stream| {
-        let pointer = |copy: &Option<Vec<u8>>| {
-            copy.as_ref().map_or(null_mut(), |bytes| bytes.as_ptr().cast_mut().cast::<c_void>())
-        };
-        // The device only reads through these pointers.
-        let mut pointers: Vec<_> = copies.iter().map(pointer).collect();
-        // SAFETY: the copies are of the kernel's arguments.
-        unsafe { run(function, Configuration { stream, ..at }, shared, pointers.as_mut_ptr()) }
-    })
-}
-
-/// Makes a launch.
-///
-/// # Safety
-///
-/// `arguments` is as `hipLaunchKernel` demands.
-unsafe fn run(function: *mut c_void, at: Configuration, shared: c_uint, arguments: *mut *mut c_void) -> i32 {
-    let Configuration { grid, block, stream, cooperative, .. } = at;
-    if cooperative {
-        // SAFETY: as this function's.
-        return unsafe {
-            (HIP.module_launch_cooperative_kernel)(
-                function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, arguments,
-            )
-        };
-    }
-    // SAFETY: as this function's.
-    unsafe {
-        (HIP.module_launch_kernel)(
-            function,
-            grid.x,
-            grid.y,
-            grid.z,
-            block.x,
-            block.y,
-            block.z,
-            shared,
-            stream,
-            arguments,
-            null_mut(),
-        )
-    }
+    let later = unsafe { Later::new(symbol, function, at, arguments) }?;
+    capture::record(at.stream, Node::launch(later))
 }
 
 /// Records an event, if there is one.
@@ -130,7 +75,48 @@ fn record(event: *mut c_void, stream: *mut c_void) -> Result<(), Code> {
     if event.is_null() { Ok(()) } else { capture::record_event(event, stream) }
 }
 
+/// The launch that `hipConfigureCall` has begun, with the arguments that it has so far.
+type Begun = (Configuration, Vec<u8>);
+
+thread_local! {
+    static BEGUN: ManuallyDrop<RefCell<Vec<Begun>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+}
+
 compose! {
+    /// `hipConfigureCall`.
+    fn hipConfigureCall(grid: Dim3, block: Dim3, shared_bytes: usize, stream: *mut c_void) {
+        let at = Configuration { grid, block, shared_bytes, stream, cooperative: false };
+        BEGUN.with(|begun| begun.borrow_mut().push((at, Vec::new())));
+        Ok(())
+    }
+
+    /// `hipSetupArgument`.
+    fn hipSetupArgument(argument: *const c_void, size: usize, offset: usize) {
+        let end = offset.checked_add(size).filter(|&end| end <= ARGUMENT_BYTES).ok_or(Code::INVALID_VALUE)?;
+        if argument.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        BEGUN.with(|begun| {
+            let mut begun = begun.borrow_mut();
+            let (_, bytes) = begun.last_mut().ok_or(Code::MISSING_CONFIGURATION)?;
+            bytes.resize(bytes.len().max(end), 0);
+            // SAFETY: the caller keeps to HIP's contract; the vector has `end` bytes.
+            unsafe { bytes[offset..end].as_mut_ptr().copy_from_nonoverlapping(argument.cast(), size) };
+            Ok(())
+        })
+    }
+
+    /// `hipLaunchByPtr`.
+    fn hipLaunchByPtr(kernel: *const c_void) {
+        let begun = BEGUN.with(|begun| begun.borrow_mut().pop());
+        let (at, bytes) = begun.ok_or(Code::MISSING_CONFIGURATION)?;
+        let function = registration::function(kernel)?;
+        with_packed(&bytes, |arguments| {
+            // SAFETY: the arguments are in the buffer.
+            unsafe { queue(kernel.cast_mut(), function, at, arguments) }
+        })
+    }
+
     /// `__hipPushCallConfiguration`.
     fn __hipPushCallConfiguration(grid: Dim3, block: Dim3, shared_bytes: usize, stream: *mut c_void) {
         let configuration = Configuration { grid, block, shared_bytes, stream, cooperative: false };
@@ -205,7 +191,7 @@ compose! {
             cooperative: true,
         };
         // SAFETY: the caller keeps to HIP's contract.
-        unsafe { queue(function, at, arguments) }
+        unsafe { queue(function, function, at, Arguments::each(arguments)) }
     }
 
     /// `hipExtLaunchKernel`: a launch between two events.
@@ -236,9 +222,6 @@ compose! {
         if given.is_null() {
             return Err(Code::INVALID_VALUE);
         }
-        if !extra.is_null() {
-            return Err(Code::NOT_SUPPORTED);
-        }
         // SAFETY: not null, so valid by HIP's contract.
         let given = unsafe { given.read() };
         // SAFETY: the caller keeps to HIP's contract.
@@ -246,7 +229,7 @@ compose! {
         let DriverLaunch { grid, block, stream, .. } = given;
         let at = Configuration { grid, block, shared_bytes: given.shared_bytes as usize, stream, cooperative };
         // SAFETY: the caller keeps to HIP's contract.
-        unsafe { queue(function, at, arguments) }
+        unsafe { queue(function, function, at, Arguments { params: arguments, extra }) }
     }
 
     /// `hipLaunchKernelExC`.
@@ -280,17 +263,16 @@ compose! {
         stop: *mut c_void,
         _flags: c_uint,
     ) {
-        let grid_x = workgroups(threads_x, block_x)?;
-        let grid_y = workgroups(threads_y, block_y)?;
-        let grid_z = workgroups(threads_z, block_z)?;
-        let shared = c_uint::try_from(shared_bytes).map_err(|_| Code::INVALID_CONFIGURATION)?;
+        let grid = Dim3 {
+            x: workgroups(threads_x, block_x)?,
+            y: workgroups(threads_y, block_y)?,
+            z: workgroups(threads_z, block_z)?,
+        };
+        let block = Dim3 { x: block_x, y: block_y, z: block_z };
+        let at = Configuration { grid, block, shared_bytes, stream, cooperative: false };
         record(start, stream)?;
         // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe {
-            (HIP.module_launch_kernel)(
-                function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, arguments, extra,
-            )
-        })?;
+        unsafe { queue(function, function, at, Arguments { params: arguments, extra }) }?;
         record(stop, stream)
     }
 }

@@ -17,12 +17,16 @@
 //! | `session` | the settings of `assay sanitize`, and what it is told |
 //! | `registration` | fat binaries, kernels and variables that the compiler's code registers |
 //! | `launch` | `hipLaunchKernel` and the call configuration of `<<<>>>` |
+//! | `dispatch`, `later` | launches as they go to the device, and those of graphs |
+//! | `node` | the nodes of graphs |
 //! | `per_thread` | calls whose default stream is the thread's own |
 //! | `rtc` | hiprtc, with a clang that the user has |
 //! | `symbol` | variables of the device, by their host addresses |
 //! | `memory` | pitched and managed memory, fills of rectangles, what an address is |
+//! | `host_memory` | pinned memory and its flags |
 //! | `registered` | memory of the program's own that kernels reach |
 //! | `advice` | what a program says about ranges of memory |
+//! | `array` | arrays of one and two dimensions, and copies of them |
 //! | `volume` | memory, copies and fills in three dimensions |
 //! | `pool` | memory pools |
 //! | `virtual_memory` | reserved addresses, and memory that is mapped there |
@@ -44,17 +48,22 @@
 #[macro_use]
 mod export;
 mod advice;
+mod array;
 mod audit;
 mod blas;
 mod capture;
 mod device;
+mod dispatch;
 mod forward;
 mod function;
 mod graph;
 mod host_access;
+mod host_memory;
+mod later;
 mod launch;
 mod location;
 mod memory;
+mod node;
 mod other;
 mod per_thread;
 mod pool;

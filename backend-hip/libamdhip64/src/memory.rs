@@ -7,16 +7,14 @@ use std::sync::{Mutex, PoisonError};
 
 use hip_api::{Code, MemcpyKind, MemoryType, PointerAttributes};
 
-use crate::capture::{self, NodeKind};
+use crate::capture;
 use crate::export::{HIP, put, status};
 use crate::location::allocation;
-use crate::{advice, audit, pool, registered};
+use crate::node::NodeKind;
+use crate::{advice, audit, pool, session};
 
 /// Rows of pitched memory begin at multiples of this many bytes, as on gfx942.
 const PITCH: usize = 256;
-
-/// `hipHostMallocMapped`.
-const HOST_MALLOC_MAPPED: c_uint = 2;
 
 /// Where managed allocations begin. They are pinned memory, which host and device both see.
 static MANAGED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
@@ -26,7 +24,7 @@ fn with_managed<T>(body: impl FnOnce(&mut BTreeSet<u64>) -> T) -> T {
 }
 
 /// What a pointer is; managed memory is told from pinned memory.
-fn attributes(pointer: *const c_void) -> Result<PointerAttributes, Code> {
+pub(crate) fn attributes(pointer: *const c_void) -> Result<PointerAttributes, Code> {
     let mut found = PointerAttributes {
         memory_type: 0,
         device: 0,
@@ -104,7 +102,21 @@ fn only_device(device: c_int) -> Result<(), Code> {
     if device == 0 { Ok(()) } else { Err(Code::INVALID_DEVICE) }
 }
 
+/// What a refused allocation is granted with, where that is asked for.
+const GRANTED: usize = 64 << 20;
+
 compose! {
+    /// `hipMalloc`.
+    fn hipMalloc(out: *mut *mut c_void, size: usize) {
+        // SAFETY: the caller keeps to HIP's contract.
+        let answer = status(unsafe { (HIP.malloc)(out, size) });
+        if answer != Err(Code::OUT_OF_MEMORY) || !session::grants() {
+            return answer;
+        }
+        // SAFETY: as before.
+        status(unsafe { (HIP.malloc)(out, GRANTED) })
+    }
+
     /// `hipFree`, of managed memory too.
     fn hipFree(memory: *mut c_void) {
         let address = memory.addr() as u64;
@@ -118,8 +130,9 @@ compose! {
     }
 
     /// `hipMallocManaged`.
-    fn hipMallocManaged(out: *mut *mut c_void, size: usize, _flags: c_uint) {
-        if size == 0 {
+    fn hipMallocManaged(out: *mut *mut c_void, size: usize, flags: c_uint) {
+        // hipMemAttachGlobal, or hipMemAttachHost.
+        if size == 0 || !matches!(flags, 1 | 2) {
             return Err(Code::INVALID_VALUE);
         }
         // SAFETY: the caller keeps to HIP's contract.
@@ -131,26 +144,11 @@ compose! {
     }
 
     /// `hipStreamAttachMemAsync`: all streams see all managed memory.
-    fn hipStreamAttachMemAsync(_stream: *mut c_void, memory: *mut c_void, _size: usize, _flags: c_uint) {
-        allocation(memory).map(|_| ())
-    }
-
-    /// `hipExtMallocWithFlags`: all device memory is fine-grained.
-    fn hipExtMallocWithFlags(out: *mut *mut c_void, size: usize, _flags: c_uint) {
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.malloc)(out, size) })
-    }
-
-    /// `hipMallocHost`.
-    fn hipMallocHost(out: *mut *mut c_void, size: usize) {
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.host_malloc)(out, size, 0) })
-    }
-
-    /// `hipMemAllocHost`.
-    fn hipMemAllocHost(out: *mut *mut c_void, size: usize) {
-        // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe { (HIP.host_malloc)(out, size, 0) })
+    fn hipStreamAttachMemAsync(_stream: *mut c_void, memory: *mut c_void, size: usize, flags: c_uint) {
+        let found = allocation(memory)?;
+        // All of the allocation, or 0 for the same; hipMemAttachGlobal, Host or Single.
+        let whole = size == 0 || size as u64 == found.size;
+        if whole && matches!(flags, 1 | 2 | 4) { Ok(()) } else { Err(Code::INVALID_VALUE) }
     }
 
     /// `hipMemGetInfo`: either output may be left out.
@@ -174,16 +172,6 @@ compose! {
         }
         // SAFETY: the caller keeps to HIP's contract.
         status(unsafe { (HIP.host_get_device_pointer)(out, host, flags) })
-    }
-
-    /// `hipHostGetFlags`: all pinned memory is mapped.
-    fn hipHostGetFlags(flags: *mut c_uint, memory: *mut c_void) {
-        if attributes(memory)?.memory_type != MemoryType::HOST.0 {
-            return Err(Code::INVALID_VALUE);
-        }
-        let found = registered::flags(memory.addr()).unwrap_or(HOST_MALLOC_MAPPED);
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(flags, found) }
     }
 
     /// `hipMallocPitch`.

@@ -6,18 +6,22 @@ use hip_api::Code;
 
 use crate::export::{Lookup, put};
 use crate::{
-    advice, device, forward, function, graph, launch, memory, other, per_thread, pool, queued, registered,
-    registration, stream, symbol, unsupported, virtual_memory, volume,
+    advice, array, device, forward, function, graph, host_memory, launch, memory, other, per_thread, pool,
+    queued, registered, registration, stream, symbol, unsupported, virtual_memory, volume,
 };
 
-const LOOKUPS: [Lookup; 20] = [
+const LOOKUPS: [Lookup; 24] = [
     advice::address,
+    array::address,
     forward::address,
     queued::address,
     queued::last_address,
     graph::address,
+    graph::events_address,
+    graph::parameters_address,
     device::address,
     function::address,
+    host_memory::address,
     launch::address,
     memory::address,
     other::address,

@@ -4,9 +4,10 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use hip_api::{Code, HostFunction};
 
-use crate::capture::{self, NodeKind};
+use crate::capture;
 use crate::export::{HIP, status};
-use crate::launch::{self, Configuration, Dim3};
+use crate::launch::{self, Arguments, Configuration, Dim3};
+use crate::node::NodeKind;
 
 /// Calls whose last argument is the stream: `kind name(arguments) = field of HipApi;`, for copies with their ends and their size.
 macro_rules! queued {
@@ -62,26 +63,15 @@ compose! {
         function: *mut c_void, grid_x: c_uint, grid_y: c_uint, grid_z: c_uint, block_x: c_uint, block_y: c_uint,
         block_z: c_uint, shared: c_uint, stream: *mut c_void, params: *mut *mut c_void, extra: *mut *mut c_void,
     ) {
-        if extra.is_null() {
-            let at = Configuration {
-                grid: Dim3 { x: grid_x, y: grid_y, z: grid_z },
-                block: Dim3 { x: block_x, y: block_y, z: block_z },
-                shared_bytes: shared as usize,
-                stream,
-                cooperative: false,
-            };
-            // SAFETY: the caller keeps to HIP's contract.
-            return unsafe { launch::queue(function, at, params) };
-        }
-        if capture::is_capturing(stream) {
-            return Err(Code::STREAM_CAPTURE_UNSUPPORTED);
-        }
+        let at = Configuration {
+            grid: Dim3 { x: grid_x, y: grid_y, z: grid_z },
+            block: Dim3 { x: block_x, y: block_y, z: block_z },
+            shared_bytes: shared as usize,
+            stream,
+            cooperative: false,
+        };
         // SAFETY: the caller keeps to HIP's contract.
-        status(unsafe {
-            (HIP.module_launch_kernel)(
-                function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared, stream, params, extra,
-            )
-        })
+        unsafe { launch::queue(function, function, at, Arguments { params, extra }) }
     }
 
     /// `hipEventRecord`: an event of a capture stands for what has been recorded so far.

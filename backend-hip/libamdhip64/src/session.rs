@@ -1,9 +1,11 @@
 //! The settings of `assay sanitize`, and what it is told. Without them, reports are text on the standard error stream.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use hip_api::Code;
 use launch_capsule::{Found, LaunchCapsule};
@@ -11,7 +13,8 @@ use sanitize_protocol::{
     Finding, Message, MessageLog, Messenger, Schedule, Settings, Stack, Tool, VARIABLE, present,
 };
 use softhip::control::{CallSite, LaunchRecord, Options, Selection, SoftDevice, current};
-use softhip::memory::{AllocationKind, Site};
+use softhip::exec::{Progress, tell_progress};
+use softhip::memory::{AllocationKind, Checks, Site};
 use softhip::report::{Problem, Report};
 use softhip::sched::{Policy, RecordLaunches};
 
@@ -26,6 +29,9 @@ static SESSION: OnceLock<Option<Session>> = OnceLock::new();
 
 /// The process is none of those that were asked for: nothing is told of it.
 static SILENT: AtomicBool = AtomicBool::new(false);
+
+/// Copies to the host, where they are counted.
+static COPIES: AtomicU64 = AtomicU64::new(0);
 
 /// What is known of the first fault.
 #[derive(Default)]
@@ -77,7 +83,7 @@ fn open() -> Option<Session> {
             Schedule::Deferred => Policy::Deferred,
             Schedule::Random => Policy::Random(settings.seed),
         },
-        checks: Tool::checks(&settings.tools),
+        checks: Checks { go_on: true, ..Tool::checks(&settings.tools) },
         ..Options::default()
     }));
     let launches = settings.launches.map(|launches| launches.first..=launches.last);
@@ -85,7 +91,13 @@ fn open() -> Option<Session> {
     device.label_by_arguments();
     let saves = settings.capsules.is_some();
     device.record_launches(if saves { RecordLaunches::Before } else { RecordLaunches::After });
+    if !settings.faults_stick {
+        device.forgive();
+    }
     device.install();
+    if let Some(seconds) = settings.progress_seconds {
+        tell_progress(Duration::from_secs(seconds.into()), tell_of_progress);
+    }
     let session = Session { settings, messages };
     session.tell(&Message::Begun { process: std::process::id() });
     Some(session)
@@ -102,6 +114,10 @@ impl Session {
     fn report(&self, mut report: Report, launch: Option<&LaunchRecord>, sticks: bool) {
         let tool = Tool::of(&report.problem);
         if !sticks && tool.is_some_and(|tool| !self.settings.tools.contains(&tool)) {
+            return;
+        }
+        if repeats(&report) {
+            REPEATED.fetch_add(1, Ordering::Relaxed);
             return;
         }
         let mut stacks = Vec::new();
@@ -164,15 +180,84 @@ impl Session {
     }
 }
 
+/// Findings of kernels that were left out.
+static REPEATED: AtomicU64 = AtomicU64::new(0);
+
+/// Whether a report is about an instruction of which the same has been told. Reports of one instruction of one kernel differ in thread,
+/// address and launch.
+fn repeats(report: &Report) -> bool {
+    type Told = BTreeSet<(String, u64, &'static str)>;
+    static TOLD: Mutex<Told> = Mutex::new(BTreeSet::new());
+    let Some(at) = &report.at else { return false };
+    let key = (at.kernel.clone(), at.offset, report.problem.name());
+    !TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(key)
+}
+
+/// Whether a report is of work on the device, so that ROCm's device would be unusable after it.
+fn is_fault(report: &Report) -> bool {
+    !matches!(
+        report.problem,
+        Problem::Launch { .. }
+            | Problem::Leak { .. }
+            | Problem::HostAccess { .. }
+            | Problem::DoubleFree { .. }
+            | Problem::InvalidFree { .. }
+            | Problem::Handle { .. }
+    )
+}
+
+/// Tells how far a kernel has come.
+fn tell_of_progress(progress: Progress<'_>) {
+    let Some(session) = SESSION.get().and_then(Option::as_ref) else { return };
+    session.tell(&Message::Progress(sanitize_protocol::Progress {
+        process: std::process::id(),
+        kernel: sanitize_protocol::demangled(progress.kernel),
+        done: progress.done,
+        groups: progress.groups,
+        instructions: progress.instructions,
+        seconds: progress.elapsed.as_secs(),
+    }));
+}
+
+/// Whether a call is one that the compiler puts around a launch.
+pub(crate) fn is_around_launch(name: &str) -> bool {
+    name.contains("CallConfiguration")
+}
+
 fn is_launch(name: &str) -> bool {
     name.contains("Launch")
 }
 
+fn is_allocation(name: &str) -> bool {
+    name.contains("Malloc") || name.contains("Alloc")
+}
+
+/// Whether copies to the host are to be counted.
+pub(crate) fn counts_copies() -> bool {
+    session().is_some_and(|session| session.settings.counts_copies)
+}
+
+/// Counts a copy to the host.
+pub(crate) fn count_copy() {
+    COPIES.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Whether an allocation that is refused is to be granted with fewer bytes.
+pub(crate) fn grants() -> bool {
+    session().is_some_and(|session| session.settings.grants)
+}
+
 /// What every call does first: the device is there, and reports can name the caller.
 pub(crate) fn begin_call(name: &'static str) {
-    if session().is_some() && !name.contains("CallConfiguration") {
+    if session().is_some() && !is_around_launch(name) {
         CallSite::set(Some(Site::of_stack(host_stack::take())));
     }
+}
+
+/// The device's fault, if there has been one. A call that is made after it answers it, whatever else it does: under `assay sanitize` work is
+/// checked after a fault, too.
+pub(crate) fn fault_before() -> Option<Code> {
+    session().and_then(|_| current().fault())
 }
 
 /// What every call does last.
@@ -193,14 +278,18 @@ pub(crate) fn end_call(name: &str, code: i32) {
     if reports.is_empty() && code == Code::SUCCESS.0 {
         return;
     }
+    if is_allocation(name) && device.fault().is_none() && code != Code::SUCCESS.0 {
+        let (process, function) = (std::process::id(), name.to_owned());
+        let answer = Code(code).name().to_string_lossy().into_owned();
+        session.tell(&Message::Refused { process, function, answer });
+    }
     let fault = device.fault();
-    let count = reports.len();
     let mut launches = device.take_failed_launches();
-    for (at, report) in reports.into_iter().enumerate() {
+    for report in reports {
         let known = launches.iter().position(|(about, _)| *about == report);
         let launch = known.map(|known| launches.swap_remove(known).1);
-        // Nothing runs after a fault, so that only the last report can be one.
-        session.report(report, launch.as_ref(), fault.is_some() && at + 1 == count);
+        let sticks = is_fault(&report);
+        session.report(report, launch.as_ref(), sticks);
     }
     if let Some(fault) = fault.filter(|fault| fault.0 == code) {
         session.answered_fault(name, fault);
@@ -254,5 +343,7 @@ pub(crate) fn end() {
         launches: device.launched(),
         never_ran: device.queued(),
         instructions: device.counters().instructions,
+        repeated: REPEATED.load(Ordering::Relaxed),
+        copies_to_host: COPIES.load(Ordering::Relaxed),
     });
 }

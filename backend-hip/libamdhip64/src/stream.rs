@@ -1,6 +1,6 @@
 //! Flags, priorities, callbacks.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::{Mutex, PoisonError};
 
@@ -32,6 +32,12 @@ unsafe extern "C" fn call(callee: *mut c_void) {
     unsafe { (callee.callback)(callee.stream, Code::SUCCESS.0, callee.data) };
 }
 
+/// Compute units of the device.
+const UNITS: u32 = 304;
+
+/// Masks of compute units, by streams.
+static MASKS: Mutex<BTreeMap<usize, Vec<u32>>> = Mutex::new(BTreeMap::new());
+
 /// The streams that were created with flags other than 0.
 static NON_BLOCKING: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
 
@@ -52,11 +58,56 @@ compose! {
         Ok(())
     }
 
-    /// `hipStreamGetFlags`.
+    /// `hipStreamGetFlags`, which ROCm refuses for the null stream.
     fn hipStreamGetFlags(stream: *mut c_void, flags: *mut c_uint) {
+        if stream.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
         let found = with_non_blocking(|all| all.contains(&stream.addr()));
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(flags, if found { STREAM_NON_BLOCKING } else { 0 }) }
+    }
+
+    /// `hipExtStreamCreateWithCUMask`: a stream like others. The mask is kept for who asks for it.
+    fn hipExtStreamCreateWithCUMask(stream: *mut *mut c_void, size: c_uint, mask: *const c_uint) {
+        if mask.is_null() || size == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: there are as many words by HIP's contract.
+        let words = (0..size as usize).map(|at| unsafe { mask.wrapping_add(at).read() }).collect::<Vec<_>>();
+        if words.iter().all(|word| *word == 0) {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.stream_create_with_flags)(stream, 0) })?;
+        // SAFETY: the call succeeded, so it is valid and holds the handle.
+        let created = unsafe { stream.read() }.addr();
+        MASKS.lock().unwrap_or_else(PoisonError::into_inner).insert(created, words);
+        Ok(())
+    }
+
+    /// `hipExtStreamGetCUMask`: a stream without a mask has all compute units.
+    fn hipExtStreamGetCUMask(stream: *mut c_void, size: c_uint, mask: *mut c_uint) {
+        let (size, units) = (size as usize, UNITS.div_ceil(32) as usize);
+        if mask.is_null() || size < units {
+            return Err(Code::INVALID_VALUE);
+        }
+        let masks = MASKS.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = masks.get(&stream.addr());
+        for at in 0..size {
+            let left = UNITS.saturating_sub(32 * u32::try_from(at).unwrap_or(u32::MAX)).min(32);
+            let all = u32::MAX.checked_shr(32 - left).unwrap_or(0);
+            let word = given.map_or(all, |words| words.get(at).map_or(0, |word| word & all));
+            // SAFETY: there is room for `size` words by HIP's contract.
+            unsafe { put(mask.wrapping_add(at), word) }?;
+        }
+        Ok(())
+    }
+
+    /// `hipStreamGetId`: every stream has a handle of its own.
+    fn hipStreamGetId(stream: *mut c_void, id: *mut u64) {
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { put(id, stream.addr() as u64) }
     }
 
     /// `hipStreamAddCallback`.

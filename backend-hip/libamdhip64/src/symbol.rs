@@ -4,8 +4,9 @@ use std::ffi::{c_int, c_void};
 
 use hip_api::Code;
 
-use crate::capture::{self, NodeKind};
+use crate::capture;
 use crate::export::{HIP, put, status};
+use crate::node::NodeKind;
 use crate::registration;
 
 /// The address of `size` bytes from `offset` on in a variable.

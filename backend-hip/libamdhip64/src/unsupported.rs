@@ -25,17 +25,13 @@ macro_rules! unsupported {
 unsupported! {
     hipArray3DCreate
     hipArray3DGetDescriptor
-    hipArrayCreate
-    hipArrayDestroy
     hipArrayGetDescriptor
-    hipArrayGetInfo
     hipBindTexture
     hipBindTexture2D
     hipBindTextureToArray
     hipBindTextureToMipmappedArray
     hipChooseDevice
     hipChooseDeviceR0600
-    hipConfigureCall
     hipCreateSurfaceObject
     hipCreateTextureObject
     hipCtxDisablePeerAccess
@@ -67,11 +63,8 @@ unsupported! {
     hipEnableActivityCallback
     hipExtGetLinkTypeAndHopCount
     hipExtLaunchMultiKernelMultiDevice
-    hipExtStreamCreateWithCUMask
-    hipExtStreamGetCUMask
     hipExternalMemoryGetMappedBuffer
     hipExternalMemoryGetMappedMipmappedArray
-    hipFreeArray
     hipFreeMipmappedArray
     hipGLGetDevices
     hipGetChannelDesc
@@ -84,8 +77,6 @@ unsupported! {
     hipGetTextureObjectTextureDesc
     hipGetTextureReference
     hipGraphAddBatchMemOpNode
-    hipGraphAddEventRecordNode
-    hipGraphAddEventWaitNode
     hipGraphAddExternalSemaphoresSignalNode
     hipGraphAddExternalSemaphoresWaitNode
     hipGraphAddMemAllocNode
@@ -98,50 +89,31 @@ unsupported! {
     hipGraphBatchMemOpNodeSetParams
     hipGraphChildGraphNodeGetGraph
     hipGraphDebugDotPrint
-    hipGraphEventRecordNodeGetEvent
-    hipGraphEventRecordNodeSetEvent
-    hipGraphEventWaitNodeGetEvent
-    hipGraphEventWaitNodeSetEvent
     hipGraphExecBatchMemOpNodeSetParams
     hipGraphExecChildGraphNodeSetParams
-    hipGraphExecEventRecordNodeSetEvent
-    hipGraphExecEventWaitNodeSetEvent
     hipGraphExecExternalSemaphoresSignalNodeSetParams
     hipGraphExecExternalSemaphoresWaitNodeSetParams
     hipGraphExecGetFlags
-    hipGraphExecHostNodeSetParams
     hipGraphExecMemcpyNodeSetParams
-    hipGraphExecMemcpyNodeSetParams1D
     hipGraphExecMemcpyNodeSetParamsFromSymbol
     hipGraphExecMemcpyNodeSetParamsToSymbol
-    hipGraphExecMemsetNodeSetParams
     hipGraphExecNodeSetParams
     hipGraphExternalSemaphoresSignalNodeGetParams
     hipGraphExternalSemaphoresSignalNodeSetParams
     hipGraphExternalSemaphoresWaitNodeGetParams
     hipGraphExternalSemaphoresWaitNodeSetParams
-    hipGraphHostNodeGetParams
-    hipGraphHostNodeSetParams
     hipGraphInstantiateWithParams
     hipGraphKernelNodeCopyAttributes
     hipGraphKernelNodeGetAttribute
-    hipGraphKernelNodeGetParams
     hipGraphKernelNodeSetAttribute
     hipGraphMemAllocNodeGetParams
     hipGraphMemFreeNodeGetParams
     hipGraphMemcpyNodeGetParams
     hipGraphMemcpyNodeSetParams
-    hipGraphMemcpyNodeSetParams1D
     hipGraphMemcpyNodeSetParamsFromSymbol
     hipGraphMemcpyNodeSetParamsToSymbol
-    hipGraphMemsetNodeGetParams
-    hipGraphMemsetNodeSetParams
-    hipGraphNodeFindInClone
-    hipGraphNodeGetEnabled
-    hipGraphNodeSetEnabled
     hipGraphNodeSetParams
     hipGraphReleaseUserObject
-    hipGraphRemoveDependencies
     hipGraphRetainUserObject
     hipGraphicsGLRegisterBuffer
     hipGraphicsGLRegisterImage
@@ -158,7 +130,6 @@ unsupported! {
     hipIpcGetMemHandle
     hipIpcOpenEventHandle
     hipIpcOpenMemHandle
-    hipLaunchByPtr
     hipLaunchCooperativeKernelMultiDevice
     hipLibraryGetKernel
     hipLibraryGetKernelCount
@@ -171,7 +142,6 @@ unsupported! {
     hipLinkCreate
     hipLinkDestroy
     hipMalloc3DArray
-    hipMallocArray
     hipMallocMipmappedArray
     hipMemAdvise_v2
     hipMemExportToShareableHandle
@@ -184,12 +154,8 @@ unsupported! {
     hipMemPoolImportPointer
     hipMemPrefetchAsync_v2
     hipMemcpy2DArrayToArray
-    hipMemcpy2DFromArray
-    hipMemcpy2DFromArrayAsync
     hipMemcpy2DFromArrayAsync_spt
     hipMemcpy2DFromArray_spt
-    hipMemcpy2DToArray
-    hipMemcpy2DToArrayAsync
     hipMemcpy2DToArrayAsync_spt
     hipMemcpy2DToArray_spt
     hipMemcpy3DBatchAsync
@@ -197,13 +163,11 @@ unsupported! {
     hipMemcpy3DPeerAsync
     hipMemcpyAtoA
     hipMemcpyAtoD
-    hipMemcpyAtoH
     hipMemcpyAtoHAsync
     hipMemcpyBatchAsync
     hipMemcpyDtoA
     hipMemcpyFromArray
     hipMemcpyFromArray_spt
-    hipMemcpyHtoA
     hipMemcpyHtoAAsync
     hipMemcpyParam2D
     hipMemcpyParam2DAsync
@@ -228,16 +192,12 @@ unsupported! {
     hipRemoveActivityCallback
     hipRemoveApiCallback
     hipSetValidDevices
-    hipSetupArgument
     hipSignalExternalSemaphoresAsync
     hipStreamBatchMemOp
     hipStreamBeginCaptureToGraph
     hipStreamGetAttribute
-    hipStreamGetCaptureInfo_v2
     hipStreamGetCaptureInfo_v2_spt
-    hipStreamGetId
     hipStreamSetAttribute
-    hipStreamUpdateCaptureDependencies
     hipStreamWaitValue32
     hipStreamWaitValue64
     hipStreamWriteValue32

@@ -5,9 +5,10 @@ use std::ptr::null_mut;
 
 use hip_api::Code;
 
-use crate::capture::{self, NodeKind};
+use crate::capture;
 use crate::export::{HIP, put};
 use crate::memory::{fill_rows, pitched, synchronise};
+use crate::node::NodeKind;
 
 /// `hipPitchedPtr`.
 #[derive(Clone, Copy)]

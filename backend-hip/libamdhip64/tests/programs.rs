@@ -59,7 +59,7 @@ fn saxpy_gives_the_right_result() {
 
 #[test]
 fn programs_linked_against_versioned_symbols_run() {
-    for program in ["saxpy-rocm5", "saxpy-rocm7"] {
+    for program in ["saxpy-rocm5", "saxpy-rocm6", "saxpy-rocm7"] {
         if env!("SYMBOL_VERSIONS") == "defined" {
             assert_clean(program, "saxpy: right\n");
         } else {
@@ -130,6 +130,11 @@ fn a_captured_graph_runs_and_can_be_updated() {
 #[test]
 fn workgroups_of_a_cooperative_launch_wait_for_each_other() {
     assert_clean("cooperative", "cooperative: right\n");
+}
+
+#[test]
+fn arrays_are_copied_in_part_and_configured_calls_launch() {
+    assert_clean("arrays", "arrays: right\n");
 }
 
 #[test]

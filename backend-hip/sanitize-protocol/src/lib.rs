@@ -11,7 +11,7 @@ mod settings;
 mod tool;
 
 pub use log::{MessageLog, MessageLogError};
-pub use message::{Failure, Finding, Frame, Message, Messenger, Stack};
-pub use present::present;
+pub use message::{Failure, Finding, Frame, Message, Messenger, Progress, Stack};
+pub use present::{demangled, present};
 pub use settings::{FORWARD_VARIABLE, Launches, Schedule, Settings, VARIABLE};
 pub use tool::Tool;

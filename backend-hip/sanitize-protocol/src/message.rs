@@ -27,6 +27,15 @@ pub enum Message {
         /// Its name.
         function: String,
     },
+    /// An allocation was refused.
+    Refused {
+        /// The process.
+        process: u32,
+        /// The function: `hipMalloc`.
+        function: String,
+        /// What it answered: `hipErrorOutOfMemory`.
+        answer: String,
+    },
     /// Where launches are selected: a kernel's first launch that is selected, or its first that is not.
     Launched {
         /// The kernel's symbol.
@@ -44,7 +53,13 @@ pub enum Message {
         never_ran: u64,
         /// Instructions that waves executed; 0 on a GPU.
         instructions: u64,
+        /// Findings of kernels that were left out, since one of the same kernel, instruction and kind had been told.
+        repeated: u64,
+        /// Copies to the host, if they were counted.
+        copies_to_host: u64,
     },
+    /// A kernel has been running for a while.
+    Progress(Progress),
 }
 
 impl Message {
@@ -57,6 +72,23 @@ impl Message {
     }
 }
 
+/// How far a kernel has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// The process.
+    pub process: u32,
+    /// The kernel, as in the source.
+    pub kernel: String,
+    /// Workgroups that have ended.
+    pub done: u32,
+    /// All of them.
+    pub groups: u32,
+    /// Instructions that waves have executed in those.
+    pub instructions: u64,
+    /// Seconds since it began.
+    pub seconds: u64,
+}
+
 /// Something that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
@@ -64,7 +96,7 @@ pub struct Finding {
     pub process: u32,
     /// Whose finding it is. `None`: the software device cannot run this code.
     pub tool: Option<Tool>,
-    /// Whether all later calls fail because of it.
+    /// Whether it is of work on the device, so that all later calls fail because of it on ROCm.
     pub sticks: bool,
     /// The device's report. Host sites are the innermost lines of the program.
     pub report: Report,

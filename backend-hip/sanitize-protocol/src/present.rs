@@ -34,7 +34,8 @@ fn demangle(report: &mut Report) {
     }
 }
 
-fn demangled(name: &str) -> String {
+/// The name of a C++ function in its source, or what was given.
+pub fn demangled(name: &str) -> String {
     let symbol = cpp_demangle::Symbol::new(name).ok();
     symbol
         .and_then(|symbol| symbol.demangle(&cpp_demangle::DemangleOptions::default()).ok())

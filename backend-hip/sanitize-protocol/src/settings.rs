@@ -15,6 +15,7 @@ pub const FORWARD_VARIABLE: &str = "ASSAY_FORWARD";
 
 /// What the command asks of the library.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct Settings {
     /// The file that messages are appended to.
     pub messages: PathBuf,
@@ -26,6 +27,8 @@ pub struct Settings {
     pub capsules: Option<PathBuf>,
     /// On a GPU: each launch is waited for.
     pub sync_per_op: bool,
+    /// On a GPU: device memory has known bytes around it, which are looked at whenever the program waits.
+    pub guard_zones: bool,
     /// When queued work runs.
     pub schedule: Schedule,
     /// Seed of the places of allocations, and of the random schedule.
@@ -34,6 +37,14 @@ pub struct Settings {
     pub kernel: Option<String>,
     /// Other launches than these are checked for bounds and lifetimes only.
     pub launches: Option<Launches>,
+    /// After a fault of a kernel all calls answer it, as on ROCm.
+    pub faults_stick: bool,
+    /// Seconds between two lines about a kernel that is running; none are told, if there is no number.
+    pub progress_seconds: Option<u32>,
+    /// Copies to the host are counted.
+    pub counts_copies: bool,
+    /// An allocation of the device that is refused is granted with fewer bytes: does what follows depend on the refusal?
+    pub grants: bool,
 }
 
 impl Settings {

@@ -55,7 +55,7 @@ pub struct SoftDevice {
 impl SoftDevice {
     /// A fresh device.
     pub fn new(options: Options) -> Self {
-        let memory = Memory::new(options.seed, options.memory_bytes);
+        let memory = Memory::new(options.seed, options.memory_bytes).straddling(options.straddle);
         let state = Mutex::new(State::new(&options));
         Self { options, memory, state }
     }
@@ -116,9 +116,20 @@ impl SoftDevice {
         self.state().sched.take_printed()
     }
 
-    /// What made the device unusable, if anything did. All calls fail with its code from then on.
+    /// What made the device unusable, if anything did. All calls fail with its code from then on. Where launches
+    /// [go on](Checks::go_on), only those do that wait for work; who makes the calls answers for the others.
     pub fn fault(&self) -> Option<Code> {
         self.state().fault
+    }
+
+    /// Lets no finding make the device unusable, from now on: with launches that [go on](Checks::go_on), programs then run to their end.
+    pub fn forgive(&self) {
+        self.state().forgives = true;
+    }
+
+    /// What every call answers before it does anything.
+    pub(crate) fn refusal(&self) -> Option<Code> {
+        self.state().refusal()
     }
 
     /// What all launches together cost.
@@ -196,7 +207,10 @@ impl SoftDevice {
     /// `hipFree` and `hipHostFree`: they wait for everything first.
     pub(crate) fn free(&self, address: u64, pinned: bool, call: HostCall) -> Result<(), Code> {
         let mut state = self.state();
-        state.synchronise(&self.memory)?;
+        let settled = state.synchronise(&self.memory);
+        if settled.is_err() && state.refusal().is_some() {
+            return settled;
+        }
         let found = self.memory.allocation_at(address);
         let other = |kind: AllocationKind| match kind {
             AllocationKind::Registered | AllocationKind::Mapped => true,
@@ -208,7 +222,8 @@ impl SoftDevice {
         self.memory.free(address, call.site.clone()).map_err(|error| {
             state.reports.push(free_report(address, error).call(call));
             Code::INVALID_VALUE
-        })
+        })?;
+        settled
     }
 
     /// The allocation, live or freed, that holds `address`.

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use code_object::CodeObject;
 
+use crate::dataflow;
 use crate::isa::{Inst, Op};
 
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -37,6 +38,8 @@ const EXECUTED: u8 = 1;
 const PASSED: u8 = 2;
 /// A wave has gone on elsewhere.
 const TAKEN: u8 = 4;
+/// A wave has executed the instruction with some lane on.
+const LIVE: u8 = 8;
 
 /// A kernel, and what of it has been reached.
 #[derive(Debug)]
@@ -124,15 +127,21 @@ impl Traced {
         self.has(index, EXECUTED)
     }
 
+    /// Whether a wave has executed the instruction with an index, and it had something to do: a scalar instruction, or some lane on.
+    pub fn worked(&self, index: usize) -> bool {
+        let lanes = self.code.get(index).is_some_and(|inst| dataflow::is_vector(inst.format));
+        self.has(index, if lanes { LIVE } else { EXECUTED })
+    }
+
     fn has(&self, index: usize, mark: u8) -> bool {
         self.marks.get(index).is_some_and(|marks| marks.load(Ordering::Relaxed) & mark != 0)
     }
 
-    /// A wave has executed `index` and goes on at `next`.
+    /// A wave has executed `index`, at which some lane was `live` or none, and goes on at `next`.
     #[inline]
-    pub(crate) fn mark(&self, index: u32, next: u32) {
+    pub(crate) fn mark(&self, index: u32, next: u32, live: bool) {
         let Some(marks) = self.marks.get(index as usize) else { return };
-        let new = EXECUTED | if next == index + 1 { PASSED } else { TAKEN };
+        let new = EXECUTED | if next == index + 1 { PASSED } else { TAKEN } | if live { LIVE } else { 0 };
         if marks.load(Ordering::Relaxed) & new != new {
             marks.fetch_or(new, Ordering::Relaxed);
         }
@@ -179,5 +188,26 @@ impl Traced {
             })
         };
         self.code.iter().enumerate().filter(conditional).flat_map(ways).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::decode;
+
+    #[test]
+    fn a_vector_instruction_works_only_with_a_lane_on_and_a_scalar_one_always() {
+        let object = CodeObject::read(include_bytes!("../tests/objects/arithmetic.hsaco")).unwrap();
+        // v_mov_b32 v1, v2; s_mov_b32 s5, 1
+        let code: Vec<Inst> = [[0x7e02_0302], [0xbe85_0081]].map(|words| decode(&words, 0).unwrap()).into();
+        let marks = code.iter().map(|_| AtomicU8::new(0)).collect();
+        let traced = Traced { object: Arc::new(object), kernel: "kernel".into(), code, marks };
+        for index in [0, 1] {
+            traced.mark(index, index + 1, false);
+        }
+        assert!(traced.executed(0) && !traced.worked(0) && traced.worked(1));
+        traced.mark(0, 1, true);
+        assert!(traced.worked(0));
     }
 }

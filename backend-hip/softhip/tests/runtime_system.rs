@@ -116,8 +116,12 @@ fn kernels_print() {
         let half = f64::from(thread) * 0.5;
         format!("thread {thread:3} has {half:.2}, says wo, and -1%\n, in more than fifty-six bytes of text\n")
     };
-    let expected: String = (0..256).filter(|thread| thread % 64 < 3).map(line).collect();
-    assert_eq!(String::from_utf8(hip.device.take_printed()).unwrap(), expected);
+    let expected: Vec<String> = (0..256).filter(|thread| thread % 64 < 3).map(line).collect();
+    // In which order waves print is nobody's promise.
+    let printed = String::from_utf8(hip.device.take_printed()).unwrap();
+    let mut printed: Vec<&str> = printed.split_inclusive("of text\n").collect();
+    printed.sort_unstable();
+    assert_eq!(printed, expected);
     assert!((0..256).all(|i| lengths[i as usize] as usize == if i % 64 < 3 { line(i).len() } else { 0 }));
     assert!(hip.device.notes().is_empty(), "{:?}", hip.device.notes());
 }
@@ -141,4 +145,48 @@ fn a_service_that_the_host_does_not_have_is_a_fault() {
     let out = hip.malloc(256);
     let _ = hip.launch(hip.kernel("system", "unknown_service"), Launch::new(1, 64), &[Arg::Pointer(out)]);
     assert!(hip.only_report().starts_with("Invalid request to the host\n"), "{}", hip.only_report());
+}
+
+#[test]
+fn messages_of_a_buffer_are_printed_after_the_launch() {
+    let hip = Hip::new();
+    let (text, format) = (hip.upload(b"nine byte\0"), hip.upload(b"<%i|%p>\n\0"));
+    let arguments = [Arg::Pointer(text), Arg::Pointer(format), Arg::Word(100)];
+    let kernel = hip.kernel("printf", "messages");
+    assert_eq!(hip.launch(kernel, Launch::new(1, 128), &arguments), SUCCESS, "{:?}", hip.reports());
+    assert_eq!(hip.synchronize(), SUCCESS, "{:?}", hip.reports());
+    let printed = String::from_utf8(hip.device.take_printed()).unwrap();
+    let mut lines: Vec<&str> = printed.lines().collect();
+    lines.sort_unstable();
+    let mut expected: Vec<String> = (0..100)
+        .map(|i| format!("{i}: {:5.2} of twelve bytes, nine byte, 123456789abc, %", f64::from(i) / 4.0))
+        .collect();
+    // Of a format that the compiler does not know, a string is a pointer.
+    expected.push(format!("<7|{:#x}>", text.addr()));
+    expected.sort_unstable();
+    assert_eq!(lines, expected);
+    assert_eq!(hip.device.memory().live().len(), 3, "the image and two strings are left");
+}
+
+#[test]
+fn a_full_buffer_takes_no_more_messages() {
+    let hip = Hip::new();
+    assert_eq!(hip.launch(hip.kernel("printf", "flood"), Launch::new(1, 1), &[Arg::Word(100_000)]), SUCCESS);
+    assert_eq!(hip.synchronize(), SUCCESS, "{:?}", hip.reports());
+    let printed = String::from_utf8(hip.device.take_printed()).unwrap();
+    // 20 bytes for each, and 8 before them, of a mebibyte.
+    let lines = ((1 << 20) - 8) / 20;
+    assert!(printed.lines().eq((0..lines).map(|i| i.to_string())), "{}", printed.lines().count());
+}
+
+#[test]
+fn a_damaged_buffer_of_messages_is_reported() {
+    // No bytes; no whole words; more than there are.
+    for (word, expected) in [(0, "damaged"), (16 << 2, "damaged"), (4004 << 2, "damaged")] {
+        let hip = Hip::new();
+        let _ = hip.launch(hip.kernel("printf", "damage"), Launch::new(1, 64), &[Arg::Word(word)]);
+        let _ = hip.synchronize();
+        let text = hip.only_report();
+        assert!(text.contains(expected), "{text}");
+    }
 }

@@ -92,6 +92,7 @@ const fn cache_type(layout: &Layout) -> usize {
     match layout.dtype() {
         DType::F32 => 0,
         DType::F16 => 1,
+        DType::BF16 => 3,
         _ => 2,
     }
 }

@@ -17,7 +17,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Cast<'_, DeviceBuffer>) -> Result<()
         .pointer("out", address(out))
         .u64("x_stride", rows.stride(&x.layout))
         .u64("out_stride", rows.stride(&out.layout))
+        .u32("rows", rows.count)
         .u32("n", rows.n)
+        .u32("quads", rows.quads(&[x, out]))
         .run(queue.stream)
 }
 

@@ -30,6 +30,7 @@ pub(super) fn launch(queue: Queue<'_>, op: &Copy<'_, DeviceBuffer>) -> Result<()
         .pointer("out", address(out))
         .u64("x_stride", x_stride / word)
         .u64("out_stride", out_stride / word)
+        .u32("rows", rows.count)
         .u32("n", n / word)
         .run(queue.stream)
 }

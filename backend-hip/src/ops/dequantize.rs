@@ -3,7 +3,7 @@
 use kernels::ops::Dequantize;
 use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
-use super::{Queue, address, row_bytes};
+use super::{Queue, address, grid, row_bytes};
 use crate::memory::DeviceBuffer;
 
 /// Threads of a block of any kernel that decodes rows.
@@ -18,13 +18,13 @@ pub(super) fn launch(queue: Queue<'_>, op: &Dequantize<'_, DeviceBuffer>) -> Res
     let parts = n.div_ceil(PART);
     queue
         .kernel(Stem::Dequantize, &format!("dequantize_{}", x.layout.dtype()))?
-        .grid([rows.saturating_mul(parts), 1, 1])
+        .grid(grid(parts, rows))
         .block(BLOCK)
         .pointer("x", address(x))
         .pointer("out", address(out))
         .u64("x_stride", row_bytes(&x.layout))
         .u64("out_stride", out.layout.stride(0))
-        .u32("parts", parts)
+        .u32("rows", rows)
         .u32("n", n)
         .run(queue.stream)
 }

@@ -4,7 +4,7 @@ use kernels::ops::Embed;
 use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
 use super::dequantize::{BLOCK, PART};
-use super::{Queue, address, row_bytes};
+use super::{Queue, address, grid, row_bytes};
 use crate::memory::DeviceBuffer;
 
 #[track_caller]
@@ -14,14 +14,14 @@ pub(super) fn launch(queue: Queue<'_>, op: &Embed<'_, DeviceBuffer>) -> Result<(
     let parts = n.div_ceil(PART);
     queue
         .kernel(Stem::Embed, &format!("embed_{}", table.layout.dtype()))?
-        .grid([rows.saturating_mul(parts), 1, 1])
+        .grid(grid(parts, rows))
         .block(BLOCK)
         .pointer("table", address(table))
         .pointer("ids", address(op.ids.view()))
         .pointer("out", address(out))
         .u64("table_stride", row_bytes(&table.layout))
         .u64("out_stride", out.layout.stride(0))
-        .u32("parts", parts)
+        .u32("rows", rows)
         .u32("n", n)
         .run(queue.stream)
 }

@@ -14,7 +14,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Fill<'_, DeviceBuffer>) -> Result<()
     rows.kernel(queue, Stem::Fill, &format!("fill_{}", out.layout.dtype()))?
         .pointer("out", address(out))
         .u64("out_stride", rows.stride(&out.layout))
+        .u32("rows", rows.count)
         .u32("n", rows.n)
+        .u32("quads", rows.quads(&[out]))
         .f32("value", op.value)
         .run(queue.stream)
 }

@@ -23,7 +23,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &GeluMul<'_, DeviceBuffer>) -> Result
         .u64("gate_stride", rows.stride(&gate.layout))
         .u64("up_stride", rows.stride(&up.layout))
         .u64("out_stride", rows.stride(&out.layout))
+        .u32("rows", rows.count)
         .u32("n", rows.n)
+        .u32("quads", rows.quads(&[gate, up, out]))
         .run(queue.stream)
 }
 

@@ -3,7 +3,7 @@
 mod norms;
 mod rows;
 
-use kernels::{Breakpoint, DeviceError, Layout, Numerics, Op, OpForm, Stem, Support, Valid, View};
+use kernels::{Breakpoint, DeviceError, Layout, Numerics, Op, OpForm, Stem, Support, View};
 
 use crate::launch::Launch;
 use crate::memory::DeviceBuffer;
@@ -29,6 +29,16 @@ fn address(view: View<'_, DeviceBuffer>) -> u64 {
     view.buffer.address(view.layout.offset())
 }
 
+/// Most rows of a grid in y, `GRID_ROWS` of `common.h`. More are in z.
+const GRID_ROWS: usize = 1 << 12;
+/// Blocks of a grid in z.
+const GRID_DEPTH: usize = 65_535;
+
+/// The grid of kernels that take a row in `parts` blocks.
+fn grid(parts: usize, rows: usize) -> [usize; 3] {
+    [parts, rows.min(GRID_ROWS), rows.div_ceil(GRID_ROWS)]
+}
+
 /// Bytes from one row of a matrix to the next.
 fn row_bytes(layout: &Layout) -> usize {
     layout.row_offset(&[1]) - layout.offset()
@@ -40,9 +50,9 @@ macro_rules! ops {
     ($($op:ident $Op:ident,)+) => {
         $(mod $op;)+
 
-        /// Starts `op`.
-        pub(crate) fn launch(queue: Queue<'_>, op: Valid<Op<'_, DeviceBuffer>>) -> Result<(), DeviceError> {
-            match op.into_inner() { $(Op::$Op(op) => $op::launch(queue, &op),)+ }
+        /// Starts `op`, which has passed validation and whose floats are f32.
+        pub(crate) fn launch(queue: Queue<'_>, op: Op<'_, DeviceBuffer>) -> Result<(), DeviceError> {
+            match op { $(Op::$Op(op) => $op::launch(queue, &op),)+ }
         }
 
         /// How the kernels compute.
@@ -65,8 +75,26 @@ pub(crate) fn supports(form: &OpForm) -> Support {
     }
     match form.stem {
         Stem::Attention => attention::supports(form),
+        _ if too_many_rows(form) => Support::No(format!("more than {GRID_ROWS} · {GRID_DEPTH} rows")),
         _ => Support::Yes,
     }
+}
+
+/// Whether an op that takes rows in y and z of a grid has more than that. Of some, dense operands are one row.
+fn too_many_rows(form: &OpForm) -> bool {
+    let apart = |layout: &Layout| match form.stem {
+        Stem::Embed | Stem::Dequantize | Stem::Quantize => true,
+        Stem::Add
+        | Stem::Mul
+        | Stem::Scale
+        | Stem::SiluMul
+        | Stem::GeluMul
+        | Stem::Cast
+        | Stem::Copy
+        | Stem::Fill => !layout.is_contiguous(),
+        _ => false,
+    };
+    form.layout("out").is_some_and(|out| out.dim(0).div_ceil(GRID_ROWS) > GRID_DEPTH && apart(out))
 }
 
 /// Kernels count in 32 bits.

@@ -18,7 +18,9 @@ pub(super) fn launch(queue: Queue<'_>, op: &Mul<'_, DeviceBuffer>) -> Result<(),
         .u64("a_stride", rows.stride(&a.layout))
         .u64("b_stride", rows.stride(&b.layout))
         .u64("out_stride", rows.stride(&out.layout))
+        .u32("rows", rows.count)
         .u32("n", rows.n)
+        .u32("quads", rows.quads(&[a, b, out]))
         .run(queue.stream)
 }
 

@@ -3,7 +3,7 @@
 use kernels::ops::Quantize;
 use kernels::{Breakpoint, DeviceError, Numerics, OpForm, Stem};
 
-use super::{Queue, address, row_bytes};
+use super::{Queue, address, grid, row_bytes};
 use crate::memory::DeviceBuffer;
 
 const BLOCK: u32 = 256;
@@ -15,13 +15,13 @@ pub(super) fn launch(queue: Queue<'_>, op: &Quantize<'_, DeviceBuffer>) -> Resul
     let parts = (n / out.layout.dtype().block_len()).div_ceil(BLOCK as usize);
     queue
         .kernel(Stem::Quantize, &format!("quantize_{}", out.layout.dtype()))?
-        .grid([rows.saturating_mul(parts), 1, 1])
+        .grid(grid(parts, rows))
         .block(BLOCK)
         .pointer("x", address(x))
         .pointer("out", address(out))
         .u64("x_stride", x.layout.stride(0))
         .u64("out_stride", row_bytes(&out.layout))
-        .u32("parts", parts)
+        .u32("rows", rows)
         .u32("n", n)
         .run(queue.stream)
 }

@@ -1,9 +1,10 @@
 //! Launch of the kernels that go over strided rows element by element, in tiles (`rows.h`).
 
-use kernels::{Breakpoint, DeviceError, Layout, Stem};
+use kernels::{Breakpoint, DeviceError, Layout, Stem, View};
 
-use super::Queue;
+use super::{Queue, address, grid};
 use crate::launch::Launch;
+use crate::memory::DeviceBuffer;
 
 /// Threads of a block, `TILE_THREADS` of `rows.h`.
 const BLOCK: u32 = 256;
@@ -18,7 +19,8 @@ pub(super) fn breakpoints() -> Vec<Breakpoint> {
 /// Rows as a kernel sees them: dense operands are one row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rows {
-    count: usize,
+    /// How many.
+    pub count: usize,
     /// Elements of a row.
     pub n: usize,
     dense: bool,
@@ -46,7 +48,15 @@ impl Rows {
 
     /// A launch over all tiles.
     pub fn kernel(self, queue: Queue<'_>, stem: Stem, name: &str) -> Result<Launch, DeviceError> {
-        let tiles = self.count.saturating_mul(self.n.div_ceil(TILE));
-        Ok(queue.kernel(stem, name)?.grid([tiles, 1, 1]).block(BLOCK))
+        Ok(queue.kernel(stem, name)?.grid(grid(self.n.div_ceil(TILE), self.count)).block(BLOCK))
+    }
+
+    /// 1 where all rows of all operands begin at a multiple of four elements, so that four are taken at once, else 0.
+    pub fn quads(self, operands: &[View<'_, DeviceBuffer>]) -> usize {
+        let whole = |view: &View<'_, DeviceBuffer>| {
+            let bytes = 4 * view.layout.dtype().block_bytes() as u64;
+            address(*view).is_multiple_of(bytes) && self.stride(&view.layout).is_multiple_of(4)
+        };
+        usize::from(operands.iter().all(whole))
     }
 }

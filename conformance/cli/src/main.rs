@@ -3,7 +3,12 @@
 
 use std::process::ExitCode;
 
+use own_process::memory::Allocator;
+
 mod commands;
+
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 fn main() -> ExitCode {
     commands::main()

@@ -3,19 +3,17 @@
 use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 
 use conformance::guard::Guard;
 use conformance::outcome::{CaseResult, Outcome};
-use conformance::suite;
+use conformance::own;
 use conformance::target::Target;
-use conformance::trial::Finder;
 
-use crate::backends;
-use crate::worker::{Recipe, Worker, lost};
+use crate::backends::{self, Settings};
+use crate::worker::{Recipe, Worker};
 
 /// Runs the cases called `names`, each on a worker made by `recipe`, `jobs` at a time.
 /// Calls `seen` for each result as it comes; returns all of them in the order of `names`. Once `stop` is true no further case is
@@ -46,6 +44,7 @@ pub fn sweep_here(
     names: &[String],
     jobs: usize,
     guard: Guard,
+    settings: &Settings,
     stop: impl Fn() -> bool + Sync,
     seen: impl FnMut(&CaseResult),
 ) -> io::Result<Vec<CaseResult>> {
@@ -54,15 +53,10 @@ pub fn sweep_here(
         move |name: &str| {
             let backend = name.split('/').nth(1).unwrap_or_default();
             if !targets.contains_key(backend) {
-                targets.insert(backend.into(), backends::open(backend, guard).map_err(io::Error::other)?);
+                let opened = backends::open_with(backend, guard, settings).map_err(io::Error::other)?;
+                targets.insert(backend.into(), opened);
             }
-            let target = targets[backend].as_ref();
-            let run = AssertUnwindSafe(|| suite::run(name, target, suite::JUDGE));
-            let result = match catch_unwind(run) {
-                Ok(Ok(result)) => result,
-                Ok(Err(error)) => lost(name, Finder::Refusal, error.to_string()),
-                Err(_) => lost(name, Finder::Crash, "the case panicked".into()),
-            };
+            let result = own::case(name, targets[backend].as_ref());
             if matches!(result.outcome, Outcome::Failed(_)) {
                 // A faulted device fails everything that follows: the next case gets a new one.
                 targets.remove(backend);

@@ -40,6 +40,9 @@ fn bad_usage_is_named_and_ends_with_code_2() {
     refused(&["zoo", "no-such-mutant"], "no-such-mutant");
     refused(&["zoo", "--machine", "--kernel", "no-such-kernel"], "no-such-kernel");
     refused(&["zoo", "--machine", "--sample", "0"], "--sample");
+    refused(&["zoo", "--machine", "--least", "98"], "--least");
+    refused(&["zoo", "--machine", "--least", "nan"], "--least");
+    refused(&["zoo", "--json", "faults.json"], "--machine");
     refused(&["check", "--coverage", "c.html", "--cases", "3"], "--cases");
 }
 
@@ -69,6 +72,14 @@ fn what_is_no_file_is_refused_wherever_a_file_is_read() {
     }
     refused(&["run", "-m", model, "-p", "x", "-t", "4294967296"], "4294967296 threads, the limit is 1024");
     refused(&["diff", "-m", model, "-p", "x", "--threads", "1025"], "1025 threads, the limit is 1024");
+    refused(&["diff", "-m", model, "-p", "x", "--chunk", "0"], "--chunk");
+    refused(&["check", "--jobs", "1025"], "1..=1024");
+    refused(&["tokenize", "-m", model, "--tokens", "1,,2"], "no token id beside the comma");
+    let tap = |points| ["run", "-m", model, "-p", "x", "--tap-out", "t", "--tap", points];
+    refused(&tap("all@99999999999999"), "layer 99999999999999, the model has 2");
+    refused(&tap("q,,k"), "nothing stands between two commas");
+    let save = ["capsule", "save", "-m", model, "-p", "x", "--out", "c", "--at", "layer=1,layer=0"];
+    refused(&save, "'layer=0': want");
     refused(&["check", &"word ".repeat(20_000)], "and 99800 more characters");
 }
 
@@ -257,7 +268,9 @@ fn coverage_is_of_the_software_device_and_counts_what_was_reached() {
         let json: Value =
             serde_json::from_slice(&std::fs::read(folder.path().join("c.json")).unwrap()).unwrap();
         let count = |what: &str| json[what]["reached"].as_u64().unwrap();
-        assert_eq!(json["kernels"].as_array().unwrap().len(), 1, "{json}");
+        // Cases in shorter types run casts besides.
+        let kernels = json["kernels"].as_array().unwrap();
+        assert!(kernels.iter().any(|kernel| kernel["kernel"] == "silu_mul"), "{json}");
         assert!(count("blocks") <= json["blocks"]["all"].as_u64().unwrap());
         (count("blocks"), count("directions"))
     };

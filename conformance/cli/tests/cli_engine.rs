@@ -188,7 +188,10 @@ fn inspect_shows_a_table_and_names_disagreements() {
 fn without_the_guard_rail_bounds_are_still_checked() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wrong.gguf");
-    fs::write(&path, llama_base().set("llama.feed_forward_length", Some(64_u32.into())).build()).unwrap();
+    let write = |width: u32| {
+        fs::write(&path, llama_base().set("llama.feed_forward_length", Some(width.into())).build()).unwrap();
+    };
+    write(16);
     let args = ["run", "-m", path.to_str().unwrap(), "-p", "ab", "-n", "1"];
     assert!(refused(&args).contains("metadata and tensors disagree in 3 places"));
     let error = refused(&[&args[..], &["--no-guard-rail"]].concat());
@@ -196,6 +199,10 @@ fn without_the_guard_rail_bounds_are_still_checked() {
     assert!(error.contains("error: step 0 (prefill), layer 0, gate: matmul: out: shape"), "{error}");
     let by_variable = Command::new(ASSAY).args(args).env("GRETA_DISABLE_GUARD_RAIL", "1").output().unwrap();
     assert!(stderr(&by_variable).contains("error: step 0 (prefill), layer 0, gate"));
+    // Activations as wide as no tensor would take memory that the file does not bound.
+    write(64);
+    let error = refused(&[&args[..], &["--no-guard-rail"]].concat());
+    assert!(error.contains("'feed_forward_length' is 64, the largest extent of a tensor of the file is 32"));
 }
 
 #[test]

@@ -167,3 +167,16 @@ fn a_word_that_names_a_backend_selects_no_other_cases() {
         assert_eq!(line.ends_with(" 0"), !has_the_word, "{line}");
     }
 }
+
+#[test]
+fn vector_instructions_that_the_machine_lacks_are_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |set: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        command.args(["check", "add/ rows=5, n=31,", "--backend", "cpu"]).current_dir(folder.path());
+        command.env("ASSAY_SIMD", set).output().unwrap()
+    };
+    refused(&with("sse9"), &["ASSAY_SIMD is 'sse9'", "portable"]);
+    let plain = with("portable");
+    assert!(plain.status.success() && said(&plain).contains("CPU, portable"), "{}", said(&plain));
+}

@@ -22,7 +22,7 @@ const fn planted(program: &'static str, says: &'static [&'static str]) -> Plante
     Planted { program, says }
 }
 
-const PLANTED: [Planted; 18] = [
+const PLANTED: [Planted; 20] = [
     planted(
         "rope_positions",
         &[
@@ -80,6 +80,21 @@ const PLANTED: [Planted; 18] = [
             "by hipModuleLaunchKernel at argument_size.hip:34",
         ],
     ),
+    planted(
+        "several_faults",
+        &[
+            "(several_faults.hip:16)",
+            "out of bounds: at the end of 'out' (1024 bytes)",
+            "(several_faults.hip:17)",
+            "out of bounds: at the end of 'twice' (1024 bytes)",
+            "this instruction did so 63 more times",
+            "Uninitialised global read",
+            "(several_faults.hip:23)",
+            "byte 0 of 'rest' (1024 bytes)",
+            "left out: 2 errors more, of instructions that are named above",
+            "ERROR SUMMARY: 3 errors (initcheck 1, memcheck 2)",
+        ],
+    ),
     planted("uninitialised", &["Uninitialised global read", "[initcheck]", "byte 512 of 'x' (1024 bytes)"]),
     planted("group_race", &["Racing ", "[racecheck]", "'total' (4 bytes)", "(group_race.hip:"]),
     planted("lds_race", &["Racing LDS", "[racecheck]", "with no barrier between", "(lds_race.hip:"]),
@@ -115,6 +130,7 @@ const PLANTED: [Planted; 18] = [
         "gemm",
         &["[memcheck]", "at assay_gemm", "(1120 bytes)", "the launch needs 1400", "launched at gemm.hip:97"],
     ),
+    planted("matmul_lt", &["[memcheck]", "at assay_gemm", "(120 bytes)", "the launch needs 140"]),
     planted(
         "registered",
         &[
@@ -142,12 +158,14 @@ const PLANTED: [Planted; 18] = [
 ];
 
 /// Programs without a twin, and without a bug.
-const CLEAN: [&str; 10] = [
+const CLEAN: [&str; 12] = [
+    "arrays",
     "pools",
     "cooperative",
     "volume",
     "saxpy",
     "saxpy-rocm5",
+    "saxpy-rocm6",
     "saxpy-rocm7",
     "graph",
     "graph_nodes",
@@ -190,6 +208,16 @@ fn every_planted_bug_is_named_under_every_schedule() {
             }
         }
     }
+}
+
+#[test]
+fn a_fault_ends_the_context_unless_the_kernel_alone_is_to_end() {
+    let (code, out, _) = sanitize(&[], "several_faults");
+    assert_eq!((code, out.as_str()), (Some(1), "copy: hipErrorIllegalAddress, out[0] = 9, out[255] = 9\n"));
+    let (code, out, errors) = sanitize(&["--destroy-on-device-error", "kernel"], "several_faults");
+    assert_eq!((code, out.as_str()), (Some(1), "copy: hipSuccess, out[0] = 9, out[255] = 9\n"));
+    assert!(errors.contains("ERROR SUMMARY: 3 errors (initcheck 1, memcheck 2)"), "{errors}");
+    assert!(!errors.contains("messenger"), "{errors}");
 }
 
 #[test]
@@ -491,4 +519,42 @@ fn on_a_gpu_the_launch_that_fails_is_named_and_explained() {
         errors.contains("is freed memory") && errors.contains("freed at stale_pointer.hip:12"),
         "{errors}"
     );
+}
+
+#[test]
+fn on_a_gpu_a_write_past_the_end_changes_a_guard_zone() {
+    let options = ["--guard-zones", "--sync-per-op"];
+    let (code, errors) = on_gpu(&options, "several_faults");
+    assert_eq!(code, Some(1), "{errors}");
+    for part in [
+        "at the end of 'out' (1024 bytes)",
+        "at the end of 'twice' (1024 bytes)",
+        "its guard zone has changed; seen by hipLaunchKernel, after launch 1, of split(int const*, int*, int*)",
+        "allocated at several_faults.hip:30",
+    ] {
+        assert!(errors.contains(part), "no '{part}' in\n{errors}");
+    }
+    let (code, errors) = on_gpu(&options, "several_faults-clean");
+    assert_eq!(code, Some(0), "{errors}");
+    let (code, _, errors) = sanitize(&["--guard-zones"], "saxpy");
+    assert!(code == Some(2) && errors.contains("--guard-zones is for --on gpu"), "{errors}");
+}
+
+#[test]
+fn a_long_kernel_says_how_far_it_is() {
+    let line = |done, seconds| {
+        assay_cli::report::sanitize::progress_text(&sanitize_protocol::Progress {
+            process: 1,
+            kernel: "spin(int*, int)".to_owned(),
+            done,
+            groups: 64,
+            instructions: 46_500_000,
+            seconds,
+        })
+    };
+    let begun = "spin(int*, int) has run for 10 s: 0 of 64 workgroups, 46 million instructions";
+    assert_eq!(line(0, 10), begun);
+    let going =
+        "spin(int*, int) has run for 10 s: 16 of 64 workgroups, 46 million instructions, about 30 s left";
+    assert_eq!(line(16, 10), going);
 }

@@ -26,7 +26,7 @@ impl ModelId {
 }
 
 /// SHA-256 of a file's bytes, in hexadecimal.
-fn sha256(path: &Path) -> io::Result<String> {
+pub fn sha256(path: &Path) -> io::Result<String> {
     let mut file = input_file::open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
@@ -36,10 +36,15 @@ fn sha256(path: &Path) -> io::Result<String> {
             n => hash.update(&buffer[..n]),
         }
     }
-    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
+    Ok(hex(&hash.finalize()))
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
         let _ = write!(text, "{byte:02x}");
         text
-    }))
+    })
 }
 
 /// This program: version, and the hash of its executable where it can be read.

@@ -174,6 +174,16 @@ impl<O: Conversion> Family for Converted<O> {
                 }
             }
         }
+        // More rows than fit in 12 and in 16 bits, of one block each.
+        if let Some(first) = specs.first().cloned() {
+            let n = coarser(first.from, first.to).block_len();
+            specs.extend([4_097, 65_537].map(|rows| Spec {
+                rows,
+                n,
+                packing: Packing::Padded,
+                ..first.clone()
+            }));
+        }
         specs
     }
 

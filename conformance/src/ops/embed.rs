@@ -80,9 +80,9 @@ impl Family for Embed {
             specs.push(Spec { n: 16_384, ..plain.clone() });
             specs.push(Spec { kind: Kind::Hostile, ids: Ids::PastTheEnd, ..plain });
         }
-        // More rows than fit in 16 bits, of a table that 15 bits do not count.
-        let plain = specs[0].clone();
-        specs.push(Spec { rows: 65_537, vocab: 32_770, n: 3, packing: Packing::Dense, ..plain });
+        // More rows than fit in 12 and in 16 bits, of a table that 15 bits do not count.
+        let plain = Spec { vocab: 32_770, n: 3, packing: Packing::Dense, ..specs[0].clone() };
+        specs.extend([4_097, 65_537].map(|rows| Spec { rows, ..plain.clone() }));
         for (at, spec) in specs.iter_mut().enumerate() {
             spec.seed = 1 + at as u64;
         }

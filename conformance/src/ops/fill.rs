@@ -56,6 +56,14 @@ impl Family for Fill {
                 packing: Packing::Dense,
             }));
         }
+        // More rows than fit in 12 and in 16 bits.
+        let plain = specs[0].clone();
+        specs.extend([4_097, 65_537].map(|rows| Spec {
+            rows,
+            n: 3,
+            packing: Packing::Padded,
+            ..plain.clone()
+        }));
         specs
     }
 

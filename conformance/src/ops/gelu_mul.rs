@@ -25,11 +25,11 @@ impl RowWise for GeluMul {
             "up",
             &shape,
             &spec.other(rows),
-            spec.packing,
+            spec.packing.second(),
         );
         if spec.in_place {
             return record.out_holding("out", DType::F32, &shape, bytemuck::cast_slice(gate), spec.packing);
         }
-        record.floats("gate", &shape, gate, spec.packing).out("out", DType::F32, &shape, spec.packing)
+        record.floats("gate", &shape, gate, spec.packing).out("out", DType::F32, &shape, spec.packing.out())
     }
 }

@@ -24,12 +24,12 @@ impl RowWise for Mul {
         let a = spec.part(x, &rows);
         let record = Record::new(Stem::Mul);
         let record = match spec.variant.as_str() {
-            "row" => record.floats("b", &[1, spec.n], &spec.row(), spec.packing),
-            _ => record.floats("b", &shape, &spec.other(rows), spec.packing),
+            "row" => record.floats("b", &[1, spec.n], &spec.row(), spec.packing.second()),
+            _ => record.floats("b", &shape, &spec.other(rows), spec.packing.second()),
         };
         if spec.in_place {
             return record.out_holding("out", DType::F32, &shape, bytemuck::cast_slice(a), spec.packing);
         }
-        record.floats("a", &shape, a, spec.packing).out("out", DType::F32, &shape, spec.packing)
+        record.floats("a", &shape, a, spec.packing).out("out", DType::F32, &shape, spec.packing.out())
     }
 }

@@ -1,7 +1,7 @@
 //! Cases of `rope`.
 
 use kernels::ops::rope::{MAX_POSITIONS, Pairing, Scaling};
-use kernels::{Check, DType, Record, Size, Stem};
+use kernels::{Check, DType, Record, Size, Stem, quant};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
@@ -186,7 +186,10 @@ impl Spec {
     /// Runs the case at `positions` and returns its output.
     fn rotate(&self, trial: &mut Trial<'_>, x: &[f32], positions: &[u32]) -> Result<Vec<f32>, Stop> {
         let outputs = trial.outputs(&self.record(x, positions))?;
-        Ok(bytemuck::pod_collect_to_vec(&outputs[0].2))
+        let (_, layout, bytes) = &outputs[0];
+        let mut rotated = vec![0.0; layout.elements().unwrap_or(0)];
+        quant::decode_row(layout.dtype(), bytes, &mut rotated).expect("whole elements of a float");
+        Ok(rotated)
     }
 }
 
@@ -353,56 +356,82 @@ fn row_invariance(spec: &Spec, trial: &mut Trial<'_>, x: &[f32], positions: &[u3
         let range = row * width..(row + 1) * width;
         let alone = spec.rotate(trial, &x[range.clone()], &[*position])?;
         let together = bytemuck::cast_slice(&whole[range]);
-        trial.same_bits(&format!("row invariance, row {row}"), together, bytemuck::cast_slice(&alone));
+        trial.same_rows(&format!("row invariance, row {row}"), together, bytemuck::cast_slice(&alone));
     }
     Ok(())
 }
 
-/// Largest error that laws allow: roundings of a few operations on numbers up to 6, and of angles up to 2^20 formed in f64;
-/// far below the effect of a wrong angle. A backend that forms its angles in f32 is allowed their error.
-fn room(spec: &Spec, trial: &Trial<'_>, x: &[f32], position: u32) -> f64 {
-    let numerics = trial.numerics(&spec.record(x, &spec.positions()));
-    1e-5 + 32.0 * f64::from(position) * numerics.angle.unit_roundoff() * spec.n_rot as f64
+/// Length of what two elements of `v` make up.
+fn length(v: &[f64], (i, j): (usize, usize)) -> f64 {
+    v[i].hypot(v[j])
 }
 
+/// Rotating by `a` and then by `b` is rotating by `a + b`. Each of the three results is within its bound, and the second rotation
+/// keeps the length of the first one's error.
 fn composition(spec: &Spec, trial: &mut Trial<'_>, x: &[f32]) -> Result<(), Stop> {
     let (a, b) = (spec.pos / 2, spec.pos - spec.pos / 2);
-    let half_way = spec.rotate(trial, x, &vec![a; spec.rows])?;
-    let twice = spec.rotate(trial, &half_way, &vec![b; spec.rows])?;
-    let once = spec.rotate(trial, x, &vec![a + b; spec.rows])?;
-    let room = room(spec, trial, x, spec.pos);
-    let worst = twice.iter().zip(&once).map(|(l, r)| f64::from((l - r).abs())).fold(0.0, f64::max);
-    trial.law("composition", worst <= room, || format!("differs by {worst:e}, room {room:e}"));
+    let [a, b, both] = [a, b, a + b].map(|position| vec![position; spec.rows]);
+    let half_way = spec.rotate(trial, x, &a)?;
+    let twice = spec.rotate(trial, &half_way, &b)?;
+    let once = spec.rotate(trial, x, &both)?;
+    let first = trial.bounds(&spec.record(x, &a))?;
+    let second = trial.bounds(&spec.record(&half_way, &b))?;
+    let direct = trial.bounds(&spec.record(x, &both))?;
+    for start in (0..once.len()).step_by(spec.head_dim) {
+        let head = |v: &[f64]| v[start..start + spec.head_dim].to_vec();
+        for pair in spec.pairs() {
+            let carried = length(&head(&first), pair);
+            for i in [start + pair.0, start + pair.1] {
+                let (room, apart) = (carried + second[i] + direct[i], f64::from((twice[i] - once[i]).abs()));
+                trial.law("composition", apart <= room, || {
+                    format!("element {i} differs by {apart:e}, room {room:e}")
+                });
+            }
+        }
+    }
     Ok(())
 }
 
+/// A rotation keeps the length of each pair, but for the error of its elements.
 fn norm(spec: &Spec, trial: &mut Trial<'_>, x: &[f32], positions: &[u32]) -> Result<(), Stop> {
     let out = spec.rotate(trial, x, positions)?;
-    for (at, (before, after)) in x.chunks(spec.head_dim).zip(out.chunks(spec.head_dim)).enumerate() {
-        for (i, j) in spec.pairs() {
-            let length = |v: &[f32]| f64::from(v[i]).hypot(f64::from(v[j]));
-            let (before, after) = (length(before), length(after));
-            trial.law("norm", (before - after).abs() <= 1e-6 * before.max(1e-3), || {
-                format!("head {at}, pair ({i}, {j}): {before} becomes {after}")
+    let bounds = trial.bounds(&spec.record(x, positions))?;
+    let wide = |v: &[f32]| v.iter().copied().map(f64::from).collect::<Vec<f64>>();
+    let heads = x.chunks(spec.head_dim).zip(out.chunks(spec.head_dim)).zip(bounds.chunks(spec.head_dim));
+    for (at, ((before, after), bounds)) in heads.enumerate() {
+        let (before, after) = (wide(before), wide(after));
+        for pair in spec.pairs() {
+            let (before, after, room) = (length(&before, pair), length(&after, pair), length(bounds, pair));
+            trial.law("norm", (before - after).abs() <= room, || {
+                format!("head {at}, pair {pair:?}: {before} becomes {after}, room {room:e}")
             });
         }
     }
     Ok(())
 }
 
+/// The product of two rotated vectors depends on the distance of their positions alone. Each factor is within its bound of the exact
+/// one, here and there.
 fn relative_position(spec: &Spec, trial: &mut Trial<'_>, x: &[f32]) -> Result<(), Stop> {
     let width = spec.heads * spec.head_dim;
     let (q, k) = (&x[..width], &x[width..2 * width]);
     let last = index(MAX_POSITIONS - 1);
     let distance = 3;
-    let mut product = |at: u32| -> Result<f64, Stop> {
+    let mut product = |at: u32| -> Result<(f64, f64), Stop> {
+        let far = trial.bounds(&spec.record(q, &[at + distance]))?;
+        let near = trial.bounds(&spec.record(k, &[at]))?;
         let q = spec.rotate(trial, q, &[at + distance])?;
         let k = spec.rotate(trial, k, &[at])?;
-        let rotated = (0..width).filter(|i| i % spec.head_dim < spec.n_rot);
-        Ok(rotated.map(|i| f64::from(q[i]) * f64::from(k[i])).sum())
+        let terms = (0..width).filter(|i| i % spec.head_dim < spec.n_rot).map(|i| {
+            let (q, k) = (f64::from(q[i]), f64::from(k[i]));
+            // |q·k − q'·k'| for |q − q'| ≤ far and |k − k'| ≤ near, and the roundings of this sum.
+            let error = q.abs() * near[i] + k.abs() * far[i] + far[i] * near[i];
+            (q * k, error + (q * k).abs() * width as f64 * f64::EPSILON)
+        });
+        Ok(terms.fold((0.0, 0.0), |(sum, room), (term, error)| (sum + term, room + error)))
     };
-    let (here, there) = (product(0)?, product(spec.pos.min(last - distance))?);
-    let room = room(spec, trial, x, spec.pos) * width as f64;
+    let ((here, room_here), (there, room_there)) = (product(0)?, product(spec.pos.min(last - distance))?);
+    let room = room_here + room_there;
     trial.law("relative position", (here - there).abs() <= room, || {
         format!("{here} at 0, {there} at {}, room {room:e}", spec.pos)
     });

@@ -27,6 +27,6 @@ impl RowWise for Scale {
         if spec.in_place {
             return record.out_holding("out", DType::F32, &shape, bytemuck::cast_slice(part), spec.packing);
         }
-        record.floats("x", &shape, part, spec.packing).out("out", DType::F32, &shape, spec.packing)
+        record.floats("x", &shape, part, spec.packing).out("out", DType::F32, &shape, spec.packing.out())
     }
 }

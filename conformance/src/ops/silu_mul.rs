@@ -21,10 +21,11 @@ impl RowWise for SiluMul {
     fn record(spec: &Spec, x: &[f32], rows: Range<usize>) -> Record {
         let shape = [rows.len(), spec.n];
         let gate = spec.part(x, &rows);
-        let record = Record::new(Stem::SiluMul).floats("up", &shape, &spec.other(rows), spec.packing);
+        let record =
+            Record::new(Stem::SiluMul).floats("up", &shape, &spec.other(rows), spec.packing.second());
         if spec.in_place {
             return record.out_holding("out", DType::F32, &shape, bytemuck::cast_slice(gate), spec.packing);
         }
-        record.floats("gate", &shape, gate, spec.packing).out("out", DType::F32, &shape, spec.packing)
+        record.floats("gate", &shape, gate, spec.packing).out("out", DType::F32, &shape, spec.packing.out())
     }
 }

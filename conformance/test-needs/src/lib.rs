@@ -23,6 +23,12 @@ impl<T: Clone + Send + 'static> Need<T> {
         Need { found, required: std::env::var(required_by).is_ok_and(|value| value == "1") }
     }
 
+    /// The need where `why` makes it one that cannot be met.
+    #[must_use]
+    pub fn missing(self, why: &str) -> Self {
+        Need { found: Err(why.into()), ..self }
+    }
+
     /// A trial that runs `test` on what was found.
     pub fn trial(&self, name: &str, test: impl FnOnce(T) + Send + 'static) -> Trial {
         match self.found.clone() {
@@ -49,6 +55,16 @@ pub fn model() -> Need<PathBuf> {
         Some(path) => Ok(path),
     };
     Need::new(found, "ASSAY_REQUIRE_MODEL")
+}
+
+/// A C compiler.
+pub fn c_compiler() -> Need<String> {
+    let program = "cc".to_owned();
+    let found = match Command::new(&program).arg("--version").output() {
+        Ok(_) => Ok(program),
+        Err(error) => Err(format!("cc: {error}; apt-get install gcc")),
+    };
+    Need::new(found, "ASSAY_REQUIRE_CC")
 }
 
 /// A program of LLVM 19: the one that `variable` names, or else `default`.
@@ -91,6 +107,12 @@ mod tests {
     fn a_trial_that_is_required_is_not_ignored() {
         let need: Need<()> = Need { found: Err("no model".into()), required: true };
         assert!(!need.trial("runs", |()| ()).has_ignored_flag());
+    }
+
+    #[test]
+    fn what_is_missing_is_the_reason() {
+        let need = Need { found: Ok(7), required: false }.missing("another system");
+        assert_eq!(need.trial("runs", |_| ()).kind(), "another system");
     }
 
     #[test]

@@ -123,10 +123,11 @@ pub fn mutants() -> Vec<Mutant> {
         }),
         kernel("scale-writes-between-rows", Stem::Scale, "vector store runs over the end of each row", |w| {
             w.run()?;
-            let (rows, stride) = (w.out_layout().rows().collect::<Vec<_>>(), w.out_layout().stride(0) * 4);
+            let (layout, size) = (w.out_layout(), w.out_layout().dtype().block_bytes());
+            let (rows, stride) = (layout.rows().collect::<Vec<_>>(), layout.stride(0) * size);
             for row in &rows[..rows.len() - 1] {
-                if row.len() + 4 <= stride {
-                    w.outputs[0][row.end..row.end + 4].fill(0);
+                if row.len() + size <= stride {
+                    w.outputs[0][row.end..row.end + size].fill(0);
                 }
             }
             Ok(())
@@ -158,9 +159,11 @@ pub fn mutants() -> Vec<Mutant> {
             w.run()
         }),
         kernel("kv-write-arguments-swapped", Stem::KvWrite, "keys and values swapped", |w| {
-            let (k, v) = (w.operand("k").map(|o| o.bytes.clone()), w.operand("v").map(|o| o.bytes.clone()));
-            w.change("k", |o| o.bytes.clone_from(v.as_ref().unwrap_or(&o.bytes.clone())));
-            w.change("v", |o| o.bytes.clone_from(k.as_ref().unwrap_or(&o.bytes.clone())));
+            let (k, v) = (w.values("k"), w.values("v"));
+            let (heads, head_dim) = (w.dim("k", 1), w.dim("k", 2));
+            let nth = |at: &[usize]| (at[0] * heads + at[1]) * head_dim + at[2];
+            w.change_values("k", |at, _| v[nth(at)]);
+            w.change_values("v", |at, _| k[nth(at)]);
             w.run()
         }),
         kernel("silu-mul-arguments-swapped", Stem::SiluMul, "gate and up swapped", |w| {

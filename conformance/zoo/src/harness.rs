@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use conformance::control::{Parts, REAL, violated};
 use conformance::outcome::Totals;
-use kernels::{Expected, Verdict};
+use kernels::{Expected, Spread, Verdict};
 
 /// A suite with a planted bug.
 #[derive(Clone, Copy, Debug)]
@@ -54,10 +54,15 @@ pub fn mutants() -> Vec<HarnessMutant> {
             "tolerance so loose that zeros pass",
             Parts {
                 judge: |expected, layout, got| match expected {
-                    Expected::Within { value, bound, typical } => {
+                    Expected::Within { value, bound, typical, spread } => {
                         let wide = |all: &Vec<f64>| all.iter().map(|b| b * 1e9).collect();
-                        Expected::Within { value: value.clone(), bound: wide(bound), typical: wide(typical) }
-                            .judge(layout, got)
+                        Expected::Within {
+                            value: value.clone(),
+                            bound: wide(bound),
+                            typical: wide(typical),
+                            spread: vec![Spread::default(); spread.len()],
+                        }
+                        .judge(layout, got)
                     }
                     Expected::Bits(_) => expected.judge(layout, got),
                 },
@@ -90,6 +95,14 @@ pub fn mutants() -> Vec<HarnessMutant> {
                     }
                     verdict
                 },
+                ..REAL
+            },
+        ),
+        mutant(
+            "harness-no-mean",
+            "signed errors are never looked at together",
+            Parts {
+                judge: |expected, layout, got| Verdict { bias: None, ..expected.judge(layout, got) },
                 ..REAL
             },
         ),

@@ -13,7 +13,7 @@ use backend_cpu::reference::Reference;
 use conformance::target::{Guards, RunError, Target};
 use kernels::{
     Backend, DType, DeviceError, Identity, Layout, Numerics, Op, OpForm, Pending, Record, RecordOperand,
-    Role, Site, Stem, Support, Valid,
+    Role, Site, Stem, Support, Valid, quant,
 };
 use serde::Deserialize;
 use serde_json::Value;
@@ -138,7 +138,7 @@ impl Work<'_> {
         });
     }
 
-    /// Changes the elements of an f32 operand before the op runs; for an op in place, its output.
+    /// Changes the elements of a plain operand before the op runs; for an op in place, its output.
     pub fn change_values(&mut self, name: &str, mut with: impl FnMut(&[usize], f32) -> f32) {
         let name = if self.operand(name).is_some() { name } else { "out" };
         self.change(name, |operand| map(&operand.layout.clone(), &mut operand.bytes, &mut with));
@@ -160,20 +160,31 @@ impl Work<'_> {
 
     /// The elements of the first output, in row-major order.
     pub fn out(&self) -> Vec<f32> {
-        let layout = self.out_layout();
-        let dense = self.outputs.first().and_then(|out| layout.gather(out, 0)).unwrap_or_default();
-        bytemuck::pod_collect_to_vec(&dense)
+        self.outputs.first().map(|out| elements(&self.out_layout(), out)).unwrap_or_default()
     }
 
-    /// The elements of an f32 operand, in row-major order; for an op in place, of what its output held.
+    /// The elements of an operand, in row-major order; for an op in place, of what its output held.
     pub fn values(&self, name: &str) -> Vec<f32> {
         let operand = self.operand(name).or_else(|| self.operand("out"));
-        let dense = operand.and_then(|o| o.layout.gather(&o.bytes, 0)).unwrap_or_default();
-        bytemuck::pod_collect_to_vec(&dense)
+        operand.map(|o| elements(&o.layout, &o.bytes)).unwrap_or_default()
     }
 }
 
-/// Applies `with` to each element of an f32 tensor, with its index.
+/// The elements of a tensor of any type, in row-major order; of indices, the numbers with their bits.
+pub(crate) fn elements(layout: &Layout, bytes: &[u8]) -> Vec<f32> {
+    let dense = layout.gather(bytes, 0).unwrap_or_default();
+    let mut values = vec![0.0; layout.elements().unwrap_or(0)];
+    decode(layout.dtype(), &dense, &mut values);
+    values
+}
+
+/// The reference takes the same bytes: what fails here leaves zeros, and the mutant would survive visibly.
+fn decode(dtype: DType, bytes: &[u8], values: &mut [f32]) {
+    let dtype = if dtype == DType::U32 { DType::F32 } else { dtype };
+    let _ = quant::decode_row(dtype, bytes, values);
+}
+
+/// Applies `with` to each element of a plain tensor, with its index; what it gives is rounded to the tensor's type.
 fn map(layout: &Layout, bytes: &mut [u8], with: &mut dyn FnMut(&[usize], f32) -> f32) {
     let outer = &layout.shape()[..layout.shape().len().saturating_sub(1)];
     for (row, range) in layout.rows().enumerate() {
@@ -183,12 +194,14 @@ fn map(layout: &Layout, bytes: &mut [u8], with: &mut dyn FnMut(&[usize], f32) ->
             index[axis] = rest % extent;
             rest /= extent;
         }
-        for (column, word) in bytes[range].chunks_exact_mut(4).enumerate() {
+        let plain = if layout.dtype() == DType::U32 { DType::F32 } else { layout.dtype() };
+        for (column, element) in bytes[range].chunks_exact_mut(plain.block_bytes()).enumerate() {
             if let Some(last) = index.last_mut() {
                 *last = column;
             }
-            let value = f32::from_le_bytes([word[0], word[1], word[2], word[3]]);
-            word.copy_from_slice(&with(&index, value).to_le_bytes());
+            let mut value = [0.0];
+            decode(plain, element, &mut value);
+            let _ = quant::encode_row(plain, &[with(&index, value[0])], element);
         }
     }
 }

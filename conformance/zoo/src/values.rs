@@ -8,7 +8,7 @@ use kernels::{DType, DeviceError, Stem};
 
 use crate::mutant::{About, Mutant, Plant, Work};
 
-const fn kernel(
+pub(crate) const fn kernel(
     name: &'static str,
     stem: Stem,
     fault: &'static str,
@@ -19,7 +19,7 @@ const fn kernel(
 
 /// The mutants.
 pub fn mutants() -> Vec<Mutant> {
-    [rope(), attention(), norms(), matmul(), elements(), formats()].concat()
+    [rope(), attention(), norms(), matmul(), elements(), formats(), biases()].concat()
 }
 
 /// Changes every index of `name`; the words of the guard zone in front of it are left alone.
@@ -29,6 +29,56 @@ fn indices(w: &mut Work<'_>, name: &str, with: impl Fn(usize, u32) -> u32) {
         Some(row) if row < len => with(row, value),
         _ => value,
     });
+}
+
+/// Runs the op and makes its f32 results too large by a share of them.
+fn biased(w: &mut Work<'_>, share: f64) -> Result<(), DeviceError> {
+    w.run()?;
+    if w.out_layout().dtype() == DType::F32 {
+        w.change_out(|_, y| narrow(f64::from(y) * (1.0 + share)));
+    }
+    Ok(())
+}
+
+/// Biases far inside the bound of every element: only the mean signed error of many shows them.
+fn biases() -> Vec<Mutant> {
+    vec![
+        kernel(
+            "softmax-reciprocal-too-large",
+            Stem::Softmax,
+            "the reciprocal of the sum is 8 units in the last place too large",
+            |w| biased(w, 1e-6),
+        ),
+        kernel(
+            "attention-quotient-too-small",
+            Stem::Attention,
+            "the division by the sum of the weights is 11 units in the last place too small",
+            |w| biased(w, -1.3e-6),
+        ),
+        kernel(
+            "rms-norm-newton-step-short",
+            Stem::RmsNorm,
+            "the inverse root is a Newton step short: 10 units in the last place too small",
+            |w| biased(w, -1.2e-6),
+        ),
+        kernel(
+            "silu-mul-quotient-too-large",
+            Stem::SiluMul,
+            "the division is 3 units in the last place too large",
+            |w| biased(w, 3.5e-7),
+        ),
+        kernel(
+            "matmul-sums-truncated",
+            Stem::Matmul,
+            "sums of products with weights in blocks are truncated where they should be rounded",
+            |w| {
+                let blocks = w.operand("weight").is_some_and(|weight| weight.layout.dtype().is_quantised());
+                let whole = |values: Vec<f32>| values.iter().all(|x| x.fract() == 0.0);
+                // A sum of whole numbers has nothing to truncate.
+                biased(w, if blocks && !whole(w.values("x")) { -2e-5 } else { 0.0 })
+            },
+        ),
+    ]
 }
 
 fn rope() -> Vec<Mutant> {
@@ -432,8 +482,7 @@ fn matmul() -> Vec<Mutant> {
             "a systematic error inside the bound of every element",
             |w| {
                 let k = w.dim("x", 1);
-                let (x, weight) =
-                    (w.values("x"), decoded(w.operand("weight").map(|o| (o.layout, o.bytes.as_slice()))));
+                let (x, weight) = (w.values("x"), w.values("weight"));
                 w.run()?;
                 if k >= 512 && x.iter().all(|v| v.is_finite() && v.fract() != 0.0) {
                     w.change_out(|at, y| {
@@ -459,16 +508,6 @@ fn matmul() -> Vec<Mutant> {
             },
         ),
     ]
-}
-
-/// The values of an operand of any format; empty where there is none.
-fn decoded(operand: Option<(kernels::Layout, &[u8])>) -> Vec<f32> {
-    let Some((layout, bytes)) = operand else { return Vec::new() };
-    let mut values = vec![0.0; layout.elements().unwrap_or(0)];
-    let dense = layout.gather(bytes, 0).unwrap_or_default();
-    // The reference has decoded the same bytes; a failure here leaves zeros, and the mutant would survive visibly.
-    let _ = kernels::quant::decode_row(layout.dtype(), &dense, &mut values);
-    values
 }
 
 fn elements() -> Vec<Mutant> {
@@ -673,7 +712,7 @@ fn formats() -> Vec<Mutant> {
             let (block, layout) =
                 (w.operand("table").map_or(1, |o| o.layout.dtype().block_len()), w.out_layout());
             for range in layout.rows() {
-                let rest = range.start + (4 * block).min(range.len())..range.end;
+                let rest = range.start + (layout.dtype().block_bytes() * block).min(range.len())..range.end;
                 w.outputs[0][rest.clone()].copy_from_slice(&before[0][rest]);
             }
             Ok(())

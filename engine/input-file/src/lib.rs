@@ -47,9 +47,14 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
 
 /// The text of a stream, at most `limit` bytes of it.
 pub fn read_text_from(stream: impl Read, limit: u64) -> io::Result<String> {
+    text(read_from(stream, limit)?)
+}
+
+/// As [`read_text_from`], of bytes that need be no text.
+pub fn read_from(stream: impl Read, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     read_up_to(stream, limit, &mut bytes)?;
-    text(bytes)
+    Ok(bytes)
 }
 
 fn read_up_to(stream: impl Read, limit: u64, bytes: &mut Vec<u8>) -> io::Result<()> {

@@ -1,7 +1,8 @@
 //! Output files that appear whole or not at all.
 //!
-//! [`OutputFile`] writes to a temporary file beside its target and renames it at [`OutputFile::commit`]: a reader sees the old
-//! content or the new, whatever happens in between. What the path names decides:
+//! [`OutputFile`] writes to a temporary file on its target's disk, which takes the target's name at [`OutputFile::commit`]: a
+//! reader sees the old content or the new, whatever happens in between. The temporary file has no name where the system
+//! allows that (Linux), so that nothing is left of it even if the process is killed. What the path names decides:
 //!
 //! | the path names | what happens |
 //! |---|---|
@@ -9,15 +10,21 @@
 //! | a regular file | the file is replaced, its permissions stay |
 //! | a symbolic link | the link stays, and what it points at is written by these rules |
 //! | a device, FIFO or open descriptor (`/dev/fd/3`) | bytes are written to it as they come |
-//! | `-`, or standard output as `/dev/stdout` | bytes are written to standard output as they come |
+//! | `-`, or standard output as `/dev/stdout` | bytes are written to standard output as they come; a reader that has gone is no error |
 //! | a directory | an error |
+//!
+//! [`scratch`] has files and folders that other processes must find by name, and that go away all the same.
 #![forbid(unsafe_code)]
+
+pub mod scratch;
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, ErrorKind, Stdout, Write};
 use std::path::{Path, PathBuf};
 
-use tempfile::NamedTempFile;
+mod temporary;
+
+use temporary::{Temporary, directory_of};
 
 /// Paths that mean standard output. To open them again would be another position in the same file.
 const STANDARD_OUTPUT: [&str; 4] = ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
@@ -42,7 +49,7 @@ pub struct OutputFile {
 enum Sink {
     /// A temporary file that will replace `target`.
     Replace {
-        temporary: BufWriter<NamedTempFile>,
+        temporary: BufWriter<Temporary>,
         target: PathBuf,
     },
     /// Something that cannot be replaced.
@@ -57,7 +64,7 @@ impl OutputFile {
             Target::Stdout => Sink::Stdout(io::stdout()),
             Target::Direct(path) => Sink::Direct(BufWriter::new(File::options().append(true).open(path)?)),
             Target::Replace { path, permissions } => {
-                let temporary = BufWriter::new(temporary_beside(&path, permissions)?);
+                let temporary = BufWriter::new(Temporary::beside(&path, permissions)?);
                 Sink::Replace { temporary, target: path }
             }
         };
@@ -74,17 +81,23 @@ impl OutputFile {
     }
 
     /// Writes what is still buffered. A file to be replaced is flushed to the disk and renamed.
-    pub fn commit(self) -> io::Result<()> {
+    pub fn commit(mut self) -> io::Result<()> {
+        if matches!(self.sink, Sink::Stdout(_)) {
+            return self.flush();
+        }
         match self.sink {
             Sink::Replace { temporary, target } => {
                 let temporary = temporary.into_inner().map_err(io::IntoInnerError::into_error)?;
-                temporary.as_file().sync_all()?;
-                temporary.persist(target)?;
-                Ok(())
+                temporary.persist(&target)
             }
             Sink::Direct(mut file) => file.flush(),
             Sink::Stdout(mut stdout) => stdout.flush(),
         }
+    }
+
+    /// Whether an error only says that the reader of standard output has gone away, which is its right.
+    fn is_unread(&self, error: &io::Error) -> bool {
+        error.kind() == ErrorKind::BrokenPipe && matches!(self.sink, Sink::Stdout(_))
     }
 
     fn writer(&mut self) -> &mut dyn Write {
@@ -98,11 +111,17 @@ impl OutputFile {
 
 impl Write for OutputFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer().write(bytes)
+        match self.writer().write(bytes) {
+            Err(error) if self.is_unread(&error) => Ok(bytes.len()),
+            written => written,
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.writer().flush()
+        match self.writer().flush() {
+            Err(error) if self.is_unread(&error) => Ok(()),
+            flushed => flushed,
+        }
     }
 }
 
@@ -146,29 +165,6 @@ impl Target {
         }
         Err(io::Error::new(ErrorKind::InvalidInput, format!("more than {MAX_LINKS} symbolic links")))
     }
-}
-
-/// The directory that holds `path`.
-fn directory_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// A temporary file in the directory of `target`.
-fn temporary_beside(target: &Path, permissions: Option<Permissions>) -> io::Result<NamedTempFile> {
-    let mut prefix = target.file_name().unwrap_or_default().to_owned();
-    prefix.push(".");
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(&prefix).suffix(".part");
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let file = builder.tempfile_in(directory_of(target))?;
-    if let Some(permissions) = permissions {
-        file.as_file().set_permissions(permissions)?;
-    }
-    Ok(file)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! A reader of GGUF files that trusts nothing in them.
 //!
-//! [`Gguf::open`] maps the file, walks its header with every count, length, offset and extent compared
+//! [`Gguf::open`] maps the file (or reads it, [`Access::Copy`]), walks its header with every count, length, offset and extent compared
 //! with the file's size (`header`), joins the parts of a split model (`split`), and gives
 //! typed metadata ([`Metadata`]) and the directory ([`Tensor`]). Weights are never copied: a
 //! tensor is a range of a mapping with shared ownership.
@@ -15,7 +15,6 @@
 mod cursor;
 mod error;
 mod header;
-mod mapping;
 mod metadata;
 mod split;
 mod tensor;
@@ -30,6 +29,8 @@ pub use error::GgufError;
 pub use metadata::{Metadata, Strings};
 pub use tensor::Tensor;
 pub use value::{Array, Value, ValueType};
+
+use mapped_file::MappedFile;
 
 use header::Header;
 use split::Split;
@@ -57,23 +58,36 @@ impl fmt::Debug for Gguf {
     }
 }
 
+/// How the bytes of a file are reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Access {
+    /// The file is mapped: it takes no memory of its own. It should not be shortened or rewritten while the model is in use,
+    /// since the weights are read from it whenever an op needs them: see [`mapped_file`].
+    #[default]
+    Map,
+    /// The file is read into memory. What happens to it afterwards is no matter.
+    Copy,
+}
+
 impl Gguf {
     /// Maps and checks the model at `path`; opens all parts of a split model, given the first.
-    ///
-    /// The files must not be shortened or rewritten while the model is in use: the weights are read
-    /// from them whenever an op needs them.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, GgufError> {
+        Self::open_with(path, Access::Map)
+    }
+
+    /// As [`Gguf::open`], with the bytes reached by `access`.
+    pub fn open_with(path: impl AsRef<Path>, access: Access) -> Result<Self, GgufError> {
         let path = path.as_ref();
         let in_file =
             |path: &Path, source: GgufError| GgufError::File { path: path.into(), source: Box::new(source) };
-        let first = read(path, 0)?;
+        let first = read(path, 0, access)?;
         let Some(split) = Split::of(&first.metadata).map_err(|e| in_file(path, e))? else {
             return Ok(Self::from_parts(first.version, first.metadata, first.tensors));
         };
         let Header { version, metadata, mut tensors } = first;
         let other_parts = split.other_parts(path).map_err(|e| in_file(path, e))?;
         for (part, path) in other_parts {
-            let header = read(&path, part)?;
+            let header = read(&path, part, access)?;
             split.check_part(&header.metadata, part).map_err(|e| in_file(&path, e))?;
             tensors.extend(header.tensors);
         }
@@ -121,9 +135,12 @@ impl Gguf {
     }
 }
 
-fn read(path: &Path, part: u32) -> Result<Header, GgufError> {
-    let map = mapping::map(path).map_err(|source| GgufError::Io { path: path.into(), source })?;
-    let bytes: Bytes = Arc::new(map);
+fn read(path: &Path, part: u32, access: Access) -> Result<Header, GgufError> {
+    let io = |source| GgufError::Io { path: path.into(), source };
+    let bytes: Bytes = match access {
+        Access::Map => Arc::new(MappedFile::open(path).map_err(io)?),
+        Access::Copy => Arc::new(input_file::read(path, u64::MAX).map_err(io)?),
+    };
     header::read(&bytes, part)
         .map_err(|source| GgufError::File { path: path.into(), source: Box::new(source) })
 }

@@ -25,6 +25,16 @@ pub enum ModelError {
         /// Shape of a row.
         row: Vec<usize>,
     },
+    /// A number of the metadata is larger than every extent of the file's tensors. Memory is asked for by these numbers.
+    #[error("{what} is {found}, the largest extent of a tensor of the file is {largest}")]
+    NoSuchExtent {
+        /// The key, or what else the number is.
+        what: &'static str,
+        /// The number.
+        found: usize,
+        /// The largest extent.
+        largest: usize,
+    },
     /// The backend could not store the weights, the activations or the indices of a batch.
     #[error("{what}: {source}")]
     Load {
@@ -60,10 +70,15 @@ pub enum ModelError {
 impl ModelError {
     /// True if the device is at fault, not the caller or the file.
     pub fn is_device(&self) -> bool {
+        self.device().is_some()
+    }
+
+    /// The device's error, if it is at fault.
+    pub const fn device(&self) -> Option<&DeviceError> {
         match self {
-            ModelError::Device { .. } | ModelError::Load { .. } => true,
-            ModelError::Cache(error) => error.is_device(),
-            _ => false,
+            ModelError::Device { source, .. } | ModelError::Load { source, .. } => Some(source),
+            ModelError::Cache(error) => error.device(),
+            _ => None,
         }
     }
 }

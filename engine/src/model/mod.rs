@@ -22,7 +22,7 @@ mod weights;
 use kernels::Backend;
 
 use crate::config::ModelConfig;
-use crate::gguf::Gguf;
+use crate::gguf::{Gguf, Tensor};
 use crate::kv_cache::{CacheError, KvCache, KvConfig};
 use crate::taps::{Phase, TapSink};
 
@@ -84,7 +84,7 @@ impl<B: Backend> Model<B> {
     /// Puts the weights of `gguf` on `backend`, without a copy where it can read them in place.
     ///
     /// The [guard rail](crate::guard_rail) checks before this that the tensors match `config`. If it was overridden, a missing
-    /// tensor is an error here, and a wrong shape is an error of the first op that uses it.
+    /// tensor is an error here, as is a width beyond every tensor, and a wrong shape is an error of the first op that uses it.
     pub fn load(backend: B, gguf: &Gguf, config: ModelConfig) -> Result<Self, ModelError> {
         Self::load_watched(backend, gguf, config, &mut |_| ())
     }
@@ -96,6 +96,7 @@ impl<B: Backend> Model<B> {
         config: ModelConfig,
         watch: &mut dyn FnMut(Loaded),
     ) -> Result<Self, ModelError> {
+        check_extents(gguf, &config)?;
         let device = |source| ModelError::Load { what: "weights".into(), source };
         let stream = backend.stream().map_err(device)?;
         let uploads = backend.stream().map_err(device)?;
@@ -171,5 +172,22 @@ impl<B: Backend> Model<B> {
             (want_rows, want_outputs) = (rows.max(scratch.rows()), outputs.max(scratch.outputs()));
         }
         Ok(slot.insert(Scratch::new(backend, config, want_rows, want_outputs)?))
+    }
+}
+
+/// Refuses widths that no tensor of the file has room for: activations and cache are as wide as the metadata say, and their memory
+/// is bounded by the file.
+fn check_extents(gguf: &Gguf, c: &ModelConfig) -> Result<(), ModelError> {
+    let largest = gguf.tensors().iter().flat_map(Tensor::shape).max().copied().unwrap_or(0);
+    let widths = [
+        ("the key 'embedding_length'", c.n_embd),
+        ("the key 'feed_forward_length'", c.n_ff),
+        ("the width of all heads", c.n_head.saturating_mul(c.head_dim)),
+        ("the width of all heads of keys", c.n_kv_head.saturating_mul(c.head_dim)),
+        ("the size of the vocabulary", c.vocab_size),
+    ];
+    match widths.into_iter().find(|&(_, found)| found > largest) {
+        Some((what, found)) => Err(ModelError::NoSuchExtent { what, found, largest }),
+        None => Ok(()),
     }
 }

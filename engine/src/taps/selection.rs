@@ -40,6 +40,20 @@ pub enum SelectionError {
         /// The point.
         point: Point,
     },
+    /// Nothing stands between two commas.
+    #[error("'{found}': nothing stands between two commas, or beside one")]
+    Empty {
+        /// The whole text.
+        found: String,
+    },
+    /// The model has fewer layers.
+    #[error("layer {layer}, the model has {layers}")]
+    Beyond {
+        /// The layer that is asked for.
+        layer: usize,
+        /// How many there are.
+        layers: usize,
+    },
 }
 
 impl Selection {
@@ -52,11 +66,28 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// Refuses layers that a model of so many has not.
+    pub fn within(&self, layers: usize) -> Result<(), SelectionError> {
+        let last = |part: &Part| part.layers.as_ref().map(|layers| *layers.end());
+        match self.parts.iter().filter_map(last).find(|layer| *layer >= layers) {
+            Some(layer) => Err(SelectionError::Beyond { layer, layers }),
+            None => Ok(()),
+        }
+    }
+}
+
 impl FromStr for Selection {
     type Err = SelectionError;
 
     fn from_str(text: &str) -> Result<Self, SelectionError> {
-        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty()).map(part);
+        if text.trim().is_empty() {
+            return Ok(Selection::default());
+        }
+        let parts = text.split(',').map(str::trim).map(|name| match name {
+            "" => Err(SelectionError::Empty { found: text.into() }),
+            name => part(name),
+        });
         Ok(Selection { parts: parts.collect::<Result<_, _>>()? })
     }
 }
@@ -115,9 +146,19 @@ mod tests {
     fn mistakes_are_named() {
         let error = |text: &str| text.parse::<Selection>().unwrap_err().to_string();
         assert!(error("x_off").starts_with("unknown trace point 'x_off'; the points are embed_out, x_in,"));
+        assert_eq!(error("q,,k"), "'q,,k': nothing stands between two commas, or beside one");
+        assert!(error("q,").starts_with("'q,': nothing") && error(",").starts_with("',': nothing"));
         assert_eq!(error("logits@3"), "'logits@3': logits is not part of a layer");
         for bad in ["q@", "q@x", "q@3-1", "q@1-"] {
             assert!(error(bad).starts_with(&format!("'{bad}': want a layer")), "{bad}");
         }
+    }
+
+    #[test]
+    fn layers_that_a_model_has_not_are_refused() {
+        let within = |text: &str| text.parse::<Selection>().unwrap().within(3).map_err(|e| e.to_string());
+        assert_eq!(within("q@2,x_out@0-2,all,logits"), Ok(()));
+        assert_eq!(within("all@99999999999999"), Err("layer 99999999999999, the model has 3".into()));
+        assert_eq!(within("q@2-3"), Err("layer 3, the model has 3".into()));
     }
 }

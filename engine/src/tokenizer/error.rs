@@ -135,6 +135,12 @@ pub enum TokenizerError {
         /// Symbols that a piece may have.
         limit: usize,
     },
+    /// A text of a conversation with the character that marks what it spells.
+    #[error("the text has the noncharacter U+FDD0 at byte {at}, which no text may have in a conversation")]
+    Noncharacter {
+        /// Where it stands.
+        at: usize,
+    },
     /// An id outside the vocabulary.
     #[error("token {id} of a vocabulary of {tokens}")]
     UnknownId {

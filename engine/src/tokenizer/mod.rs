@@ -27,7 +27,7 @@ use crate::gguf::Metadata;
 use bpe::Bpe;
 use pre::PreTokenizer;
 use sentence_piece::{SPACE, SentencePiece};
-use special::{Fragment, Specials};
+use special::{Fragment, SPELLED, Specials};
 use vocab::{DefaultIds, Vocab};
 
 /// How a text is encoded.
@@ -166,6 +166,31 @@ impl Tokenizer {
         }
         if options.add_special {
             out.ids.extend(self.add_eos);
+        }
+        Ok(out)
+    }
+
+    /// `text` as a part of a conversation: control tokens that it spells stay text in [`Tokenizer::encode_conversation`].
+    pub fn spell(&self, text: &str) -> Result<String, TokenizerError> {
+        match text.find(SPELLED) {
+            Some(at) => Err(TokenizerError::Noncharacter { at }),
+            None => Ok(self.specials.spell(text)),
+        }
+    }
+
+    /// The ids of a conversation that a template has written around texts that went through [`Tokenizer::spell`]. The
+    /// template writes control tokens, and its own BOS.
+    pub fn encode_conversation(&self, text: &str) -> Result<Encoded, TokenizerError> {
+        let mut out = Encoded::default();
+        let mut after_special = true;
+        for fragment in self.specials.partition(text, true) {
+            match fragment {
+                Fragment::Token(id) => out.ids.push(id),
+                Fragment::Text(text) => {
+                    self.encode_text(&text.replace(SPELLED, ""), after_special, &mut out)?;
+                }
+            }
+            after_special = matches!(fragment, Fragment::Token(_));
         }
         Ok(out)
     }

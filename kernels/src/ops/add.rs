@@ -8,9 +8,9 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `a` | f32 | `[rows, n]` | or in place |
-//! | `b` | f32 | `[rows, n]` or `[1, n]` | one row serves all |
-//! | `out` | f32 | `[rows, n]` | |
+//! | `a` | float | `[rows, n]` | or in place |
+//! | `b` | float | `[rows, n]` or `[1, n]` | one row serves all |
+//! | `out` | float | `[rows, n]` | |
 //!
 //! # Errors
 //!
@@ -24,6 +24,8 @@
 //!
 //! A sum of two f32 is a multiple of `2^-149`. Where it is denormal it is therefore exact, and nothing excuses a backend
 //! that returns zero.
+//!
+//! Stored in a shorter format, the sum may be rounded to f32 on the way, so that it is rounded once or twice: `store(y)`.
 //!
 //! # Edge cases
 //!
@@ -39,21 +41,22 @@
 //! second operand that repeats along the rows.
 
 use super::{Checker, operands};
-use crate::{Buffer, Judged, Numerics, OpError, Source, View, ViewMut};
+use crate::{Buffer, Float, Judged, Numerics, OpError, Source, Spread, View, ViewMut};
 
 /// `out = a + b`, where `b` may be one row for all.
 #[derive(Debug)]
 pub struct Add<'a, B> {
-    /// f32 `[rows, n]`.
+    /// Floats `[rows, n]`.
     pub a: Source<'a, B>,
-    /// f32 `[rows, n]`, or `[1, n]` for every row alike.
+    /// Floats `[rows, n]`, or `[1, n]` for every row alike.
     pub b: View<'a, B>,
-    /// f32 `[rows, n]`.
+    /// Floats `[rows, n]`.
     pub out: ViewMut<'a, B>,
 }
 
 operands! {
     Add: Rounded { a, b, out } {}
+    floats { a, b, out }
     rows: Independent { a 0, b 0, out 0 }
     columns: Independent { a 1, b 1, out 1 }
 }
@@ -83,8 +86,12 @@ impl Judged for Element {
         self.y
     }
 
-    fn bound(&self, _: &Numerics) -> f64 {
-        0.0
+    fn bound(&self, numerics: &Numerics, out: Float) -> f64 {
+        if out == Float::F32 { 0.0 } else { numerics.store(out, self.y) }
+    }
+
+    fn spread(&self, numerics: &Numerics, out: Float) -> Spread {
+        Spread { own: self.bound(numerics, out), ..Spread::default() }
     }
 }
 

@@ -8,7 +8,7 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `x` | f32 | `[rows, n]` | |
+//! | `x` | float | `[rows, n]` | |
 //! | `out` | `u32` | `[rows]` | |
 //!
 //! # Errors
@@ -35,7 +35,7 @@ use crate::{Buffer, Check, DType, OpError, View, ViewMut};
 /// `out[r] = min { i : x[r, i] = max_j x[r, j] }`.
 #[derive(Debug)]
 pub struct Argmax<'a, B> {
-    /// f32 `[rows, n]`.
+    /// Floats `[rows, n]`.
     pub x: View<'a, B>,
     /// `u32[rows]`.
     pub out: ViewMut<'a, B>,
@@ -43,13 +43,14 @@ pub struct Argmax<'a, B> {
 
 operands! {
     Argmax: Bitwise { x, out } {}
+    floats { x }
     rows: Independent { x 0, out 0 }
     columns: Summed { x 1 }
 }
 
 impl<B: Buffer> Argmax<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.input("x", &self.x, &[DType::F32], 2)?;
+        checker.input("x", &self.x, &DType::FLOATS, 2)?;
         checker.output("out", &self.out, &[DType::U32], 1)?;
         checker.dim("out", &self.out.layout, 0, self.x.layout.dim(0), "rows of x")?;
         if u32::try_from(self.x.layout.dim(1)).is_err() {

@@ -18,11 +18,11 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `q` | f32 | `[rows, heads, head_dim]` | |
-//! | `k_cache`, `v_cache` | f32, f16 or `q8_0` | `[seqs, slots, kv_heads, head_dim]` | of one shape, each of its own type; decoded exactly |
+//! | `q` | float | `[rows, heads, head_dim]` | |
+//! | `k_cache`, `v_cache` | f32, f16, bf16 or `q8_0` | `[seqs, slots, kv_heads, head_dim]` | of one shape, each of its own type; decoded exactly |
 //! | `seqs` | u32 | `[rows]` | each below the sequences of the cache |
 //! | `positions` | u32 | `[rows]` | each below the slots of the cache |
-//! | `out` | f32 | `[rows, heads, head_dim]` | |
+//! | `out` | float | `[rows, heads, head_dim]` | |
 //! | `scale` | f32 | | finite |
 //! | `window` | count or none | | at least 1 |
 //! | `softcap` | f32 or none | | finite, positive |
@@ -79,6 +79,11 @@
 //! `A·σⱼ + B·rⱼ ≤ (8A + 9B)·|aⱼ| ≤ |aⱼ|/4`, so its weight as computed is below `e^−150`. It is left out of
 //! the means and of `max Λ`. The bound is infinite for an accumulator so coarse that `8A + 9B > 1/4`.
 //!
+//! **Bias.** Systematic ([`bias`](crate::bias)): two divisions, with their results `y` or `1/Σp`; `f·ln n` of a logarithm; of every key
+//! but the highest the functions and constants in its weight, `(1 + rankⱼ + |aⱼ|)·max(f, γ(2))` as in [`softmax`](super::softmax), in
+//! numerator and denominator; a cap's functions; underflow. Shared by a row's head: the roundings of scores, arguments and of the
+//! denominator. Its own: those of the products with `v` and of their sum, and the storing.
+//!
 //! # Edge cases
 //!
 //! * A slot that a row does not see is not read on its behalf: whatever it holds, NaN and infinities
@@ -103,16 +108,16 @@
 //! Memory-Efficient Exact Attention* (2022), for the online sums; Gemma 2's report (2024) for the cap. ggml's
 //! `GGML_OP_FLASH_ATTN_EXT` with a causal mask and no slope is the same formula.
 
-use super::softmax::{FAR_WEIGHT, online_sum, smallest_normal};
+use super::softmax::{FAR_WEIGHT, online_sum};
 use super::{Checker, operands};
-use crate::{Buffer, Check, DType, Float, Indices, Judged, Numerics, OpError, View, ViewMut};
+use crate::{Buffer, Check, DType, Float, Indices, Judged, Numerics, OpError, Spread, View, ViewMut};
 
 /// Softmax-weighted mean of cached values, causal, per query head.
 #[derive(Debug)]
 pub struct Attention<'a, B> {
-    /// Queries, f32 `[rows, heads, head_dim]`.
+    /// Queries, float `[rows, heads, head_dim]`.
     pub q: View<'a, B>,
-    /// Cached keys, f32, f16 or `q8_0` `[seqs, slots, kv_heads, head_dim]`.
+    /// Cached keys, f32, f16, bf16 or `q8_0` `[seqs, slots, kv_heads, head_dim]`.
     pub k_cache: View<'a, B>,
     /// Cached values, of the shape of `k_cache`.
     pub v_cache: View<'a, B>,
@@ -120,7 +125,7 @@ pub struct Attention<'a, B> {
     pub seqs: Indices<'a, B>,
     /// Position of each row, `u32[rows]`; the row sees the slots up to and including it.
     pub positions: Indices<'a, B>,
-    /// Result, f32 `[rows, heads, head_dim]`.
+    /// Result, float `[rows, heads, head_dim]`.
     pub out: ViewMut<'a, B>,
     /// Factor on the scores.
     pub scale: f32,
@@ -132,6 +137,7 @@ pub struct Attention<'a, B> {
 
 operands! {
     Attention: Bounded { q, k_cache, v_cache, seqs, positions, out } { scale, window, softcap }
+    floats { q, out }
     rows: Independent { q 0, seqs 0, positions 0, out 0 }
     heads: Grouped { q 1, out 1, k_cache 2, v_cache 2 }
     seqs: Summed { k_cache 0, v_cache 0 }
@@ -141,10 +147,10 @@ operands! {
 
 impl<B: Buffer> Attention<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.input("q", &self.q, &[DType::F32], 3)?;
+        checker.input("q", &self.q, &DType::FLOATS, 3)?;
         checker.input("k_cache", &self.k_cache, &DType::CACHE, 4)?;
         checker.input("v_cache", &self.v_cache, &DType::CACHE, 4)?;
-        checker.output("out", &self.out, &[DType::F32], 3)?;
+        checker.output("out", &self.out, &DType::FLOATS, 3)?;
         let (q, cache) = (&self.q.layout, &self.k_cache.layout);
         checker.same_shape("out", &self.out.layout, "q", q)?;
         checker.same_shape("v_cache", &self.v_cache.layout, "k_cache", cache)?;
@@ -179,6 +185,10 @@ pub struct Element {
     pub dots: Means,
     /// Means of `r`, what the error of an exponent scales with.
     pub arguments: Means,
+    /// Means of 1, the number of keys with higher scores and the distance from the highest; of a highest one, 0.
+    pub unsteady: Means,
+    /// The largest weight, the reciprocal of their sum.
+    pub largest: f64,
     /// `Σ |v|`, without weights.
     pub reach: f64,
     /// `max Σ|k| + (1 + |scale|)·(D + 4)`, the underflows that a score can suffer.
@@ -203,7 +213,7 @@ impl Judged for Element {
         self.y
     }
 
-    fn bound(&self, numerics: &Numerics) -> f64 {
+    fn bound(&self, numerics: &Numerics, out: Float) -> f64 {
         let function = numerics.function();
         let (cap_dot, cap_argument) =
             if self.capped { (function, function + numerics.gamma(1)) } else { (0.0, 0.0) };
@@ -222,12 +232,38 @@ impl Judged for Element {
         let y = self.y.abs();
         let weighed = |means: &Means| means.with_values + y * means.plain;
         let keys = self.keys as f64;
-        let lost = (2.0 * smallest_normal(numerics) + FAR_WEIGHT) * (self.reach + y * keys)
+        let lost = (2.0 * numerics.smallest_normal() + FAR_WEIGHT) * (self.reach + y * keys)
             + numerics.underflow(8 * self.keys);
         let error = common * (self.values + y)
             + dot * weighed(&self.dots)
             + argument * weighed(&self.arguments)
             + lost;
-        error / remainder + numerics.store(Float::F32, self.y)
+        error / remainder + numerics.store(out, self.y)
+    }
+
+    fn spread(&self, numerics: &Numerics, out: Float) -> Spread {
+        let (y, function) = (self.y.abs(), numerics.function());
+        let weighed = |means: &Means| means.with_values + y * means.plain;
+        let depth = numerics.depth.of(self.keys);
+        let cap = if self.capped { function } else { 0.0 };
+        let dot = numerics.depth.of(self.dim) + 4;
+        let joined = function * (self.keys as f64).ln();
+        let quotients = 2.0 * numerics.function_at(self.largest).max(numerics.function_at(self.y));
+        let keys = self.keys as f64;
+        let lost = (2.0 * numerics.smallest_normal() + FAR_WEIGHT) * (self.reach + y * keys)
+            + numerics.underflow(8 * self.keys)
+            + numerics.underflow(1) * self.underflows * (self.values + y);
+        Spread {
+            systematic: y * (quotients + joined)
+                + function.max(numerics.gamma(2)) * weighed(&self.unsteady)
+                + (cap + numerics.drift(dot)) * weighed(&self.dots)
+                + cap * weighed(&self.arguments)
+                + numerics.drift(depth) * (self.values + y)
+                + lost,
+            shared: numerics.walk(dot) * weighed(&self.dots)
+                + numerics.walk(5) * weighed(&self.arguments)
+                + numerics.walk(2 * depth + 4) * y * (1.0 + keys.ln()),
+            own: numerics.walk(2 * depth + 4) * self.values + numerics.store(out, self.y),
+        }
     }
 }

@@ -47,6 +47,7 @@ pub struct Cast<'a, B> {
 
 operands! {
     Cast: Bitwise { x, out } {}
+    floats {}
     rows: Independent { x 0, out 0 }
     columns: Independent { x 1, out 1 }
 }

@@ -180,17 +180,17 @@ impl Checker {
         Ok(())
     }
 
-    /// Operands of an element-wise op of two: f32, of one shape, `b` possibly a single row.
+    /// Operands of an element-wise op of two: floats, of one shape, `b` possibly a single row.
     pub(crate) fn binary<B: Buffer>(
         &self,
         a: &Source<'_, B>,
         b: &View<'_, B>,
         out: &ViewMut<'_, B>,
     ) -> Result<(), OpError> {
-        self.output("out", out, &[DType::F32], 2)?;
+        self.output("out", out, &DType::FLOATS, 2)?;
         let a = a.view(out);
-        self.input("a", &a, &[DType::F32], 2)?;
-        self.input("b", b, &[DType::F32], 2)?;
+        self.input("a", &a, &DType::FLOATS, 2)?;
+        self.input("b", b, &DType::FLOATS, 2)?;
         self.same_shape("out", &out.layout, "a", &a.layout)?;
         self.dim("b", &b.layout, 1, a.layout.dim(1), "columns of a")?;
         if b.layout.dim(0) == 1 {

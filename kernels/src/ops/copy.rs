@@ -43,6 +43,7 @@ pub struct Copy<'a, B> {
 
 operands! {
     Copy: Bitwise { x, out } {}
+    floats {}
     rows: Independent { x 0, out 0 }
     columns: Independent { x 1, out 1 }
 }

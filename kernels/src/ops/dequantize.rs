@@ -1,15 +1,16 @@
-//! Decoding of a weight format to f32.
+//! Decoding of a weight format to floats.
 //!
 //! # Formula
 //!
-//! `out[r, i] = decode(x)[r, i]`, where the page of each format in [`quant`](crate::quant) says what its bytes decode to.
+//! `out[r, i] = decode(x)[r, i]`, where the page of each format in [`quant`](crate::quant) says to what f32 its bytes decode. A
+//! shorter `out` takes the nearest number of its own, ties to even.
 //!
 //! # Operands
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
 //! | `x` | any weight format | `[rows, n]` | `n` fills whole blocks |
-//! | `out` | f32 | `[rows, n]` | |
+//! | `out` | float | `[rows, n]` | |
 //!
 //! # Errors
 //!
@@ -26,7 +27,7 @@
 //!   NaN is free.
 //! * The sign of a zero counts.
 //! * Subnormal results, which only f32, bf16 and mxfp4 hold, are kept.
-//! * f32 is copied.
+//! * f32 is copied to f32.
 //!
 //! # References
 //!
@@ -40,12 +41,13 @@ use crate::{Buffer, DType, OpError, View, ViewMut};
 pub struct Dequantize<'a, B> {
     /// Blocks of any weight format, `[rows, n]`.
     pub x: View<'a, B>,
-    /// f32 `[rows, n]`.
+    /// Floats `[rows, n]`.
     pub out: ViewMut<'a, B>,
 }
 
 operands! {
     Dequantize: Bitwise { x, out } {}
+    floats { out }
     rows: Independent { x 0, out 0 }
     columns: Independent { x 1, out 1 }
 }
@@ -53,7 +55,7 @@ operands! {
 impl<B: Buffer> Dequantize<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
         checker.input("x", &self.x, &DType::WEIGHTS, 2)?;
-        checker.output("out", &self.out, &[DType::F32], 2)?;
+        checker.output("out", &self.out, &DType::FLOATS, 2)?;
         checker.same_shape("out", &self.out.layout, "x", &self.x.layout)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! # Formula
 //!
-//! `out[r, i] = decode(table)[ids[r], i]`
+//! `out[r, i] = decode(table)[ids[r], i]`, rounded as by [`dequantize`](super::dequantize) where `out` is shorter than f32
 //!
 //! # Operands
 //!
@@ -10,7 +10,7 @@
 //! |---|---|---|---|
 //! | `table` | any weight format | `[vocab, n]` | `n` fills whole blocks |
 //! | `ids` | `u32` | `[rows]` | known to the host |
-//! | `out` | f32 | `[rows, n]` | |
+//! | `out` | float | `[rows, n]` | |
 //!
 //! # Errors
 //!
@@ -40,12 +40,13 @@ pub struct Embed<'a, B> {
     pub table: View<'a, B>,
     /// Rows chosen, `u32[rows]`, each below `vocab`.
     pub ids: Indices<'a, B>,
-    /// Chosen rows, f32 `[rows, n]`.
+    /// Chosen rows, float `[rows, n]`.
     pub out: ViewMut<'a, B>,
 }
 
 operands! {
     Embed: Bitwise { table, ids, out } {}
+    floats { out }
     rows: Independent { ids 0, out 0 }
     columns: Independent { table 1, out 1 }
 }
@@ -53,7 +54,7 @@ operands! {
 impl<B: Buffer> Embed<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
         checker.input("table", &self.table, &DType::WEIGHTS, 2)?;
-        checker.output("out", &self.out, &[DType::F32], 2)?;
+        checker.output("out", &self.out, &DType::FLOATS, 2)?;
         checker.dim("out", &self.out.layout, 1, self.table.layout.dim(1), "columns of table")?;
         let (rows, vocab) = (self.out.layout.dim(0), self.table.layout.dim(0));
         checker.indices("ids", &self.ids, rows, vocab, "rows of table")

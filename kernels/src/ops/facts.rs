@@ -7,7 +7,7 @@ use super::Axis;
 pub enum Class {
     /// Equal bits; any NaN equals any NaN.
     Bitwise,
-    /// The f32 nearest to the exact result.
+    /// The f32 nearest to the exact result; in a shorter output, that one rounded again or the nearest of its own.
     Rounded,
     /// `|got − want| ≤ bound`, element by element, with the bound that the op's page derives.
     Bounded,
@@ -46,6 +46,9 @@ pub struct Facts {
     pub operands: Vec<OperandFact>,
     /// Its parameters, in the order of its struct.
     pub params: &'static [&'static str],
+    /// Its operands of type *float*: activations, gains and biases in f32, f16 or bf16. Those of `cast`, `copy` and `fill` are not among
+    /// them, whose types are what these ops are about.
+    pub floats: &'static [&'static str],
     /// The dimensions that its operands share.
     pub axes: &'static [Axis],
     /// True for an op that writes only part of its outputs, so that the rest must stay.

@@ -43,6 +43,7 @@ pub struct Fill<'a, B> {
 
 operands! {
     Fill: Bitwise { out } { value }
+    floats {}
     rows: Independent { out 0 }
     columns: Independent { out 1 }
 }

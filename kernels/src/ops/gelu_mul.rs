@@ -14,9 +14,9 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `gate` | f32 | `[rows, n]` | or in place |
-//! | `up` | f32 | `[rows, n]` | |
-//! | `out` | f32 | `[rows, n]` | |
+//! | `gate` | float | `[rows, n]` | or in place |
+//! | `up` | float | `[rows, n]` | |
+//! | `out` | float | `[rows, n]` | |
 //! | `form` | | | `erf` or `tanh` |
 //!
 //! # Errors
@@ -35,10 +35,10 @@
 //!
 //! *The function.* `1 + erf(z)` and `1 + tanh(z)` cancel on the negative side: there the error is not relative to `Φ` but to
 //! the function's own value `E = 2Φ − 1`, and amounts to `½·f·|E|`. Equal formulas without cancellation have relative errors
-//! instead: `½·erfc(−z)` one of `f`, `1/(1 + e^(−2z))` one of `2f` (see [`silu_mul`](super::silu_mul)). A
+//! instead: `½·erfc(−z)` one of `f`, `1/(1 + e^(−2z))` one of `(2 − Φ)·f` (see [`silu_mul`](super::silu_mul)). A
 //! correct implementation may use either kind, so that `Φ` has the error
 //!
-//! `e = f·max(2Φ, ½·|E|) + γ(k + 1)·|z·dΦ/dz|`
+//! `e = f·max((2 − Φ)·Φ, ½·|E|) + γ(k + 1)·|z·dΦ/dz|`
 //!
 //! *The rest.* The sum with 1 and the products with `x` and `v` round once each (a factor ½ does not):
 //!
@@ -46,6 +46,9 @@
 //!
 //! The term in `η` is for underflow: in the function and in its argument, scaled by `|x·v|`, and in the product that comes first,
 //! scaled by the factor that is still to come.
+//!
+//! *Bias.* Systematic ([`bias`](crate::bias)): the function, each kind with the last place of its result; the constants, `γ(1)` for erf
+//! and `γ(2)` for tanh, by the slope; underflow. Its own: the other roundings of the argument, three by `Φ`, and the storing.
 //!
 //! The bound is absolute, not relative, below `x ≈ −3`: an f32 implementation of the formula as it is written above gives
 //! zero from `x = −5.6` on, where the exact result is `−6e-8·v`. No intermediate result may overflow unless the output
@@ -68,7 +71,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Checker, operands};
-use crate::{Buffer, DType, Float, Judged, Numerics, OpError, Source, View, ViewMut};
+use crate::{Buffer, DType, Float, Judged, Numerics, OpError, Source, Spread, View, ViewMut};
 
 /// The two formulas that go by the name of GELU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -83,11 +86,11 @@ pub enum Gelu {
 /// `out = gelu(gate) · up`.
 #[derive(Debug)]
 pub struct GeluMul<'a, B> {
-    /// Argument of the activation, f32 `[rows, n]`.
+    /// Argument of the activation, float `[rows, n]`.
     pub gate: Source<'a, B>,
-    /// Factor, f32 `[rows, n]`.
+    /// Factor, float `[rows, n]`.
     pub up: View<'a, B>,
-    /// Result, f32 `[rows, n]`.
+    /// Result, float `[rows, n]`.
     pub out: ViewMut<'a, B>,
     /// Which of the two formulas.
     pub form: Gelu,
@@ -95,16 +98,17 @@ pub struct GeluMul<'a, B> {
 
 operands! {
     GeluMul: Bounded { gate, up, out } { form }
+    floats { gate, up, out }
     rows: Independent { gate 0, up 0, out 0 }
     columns: Independent { gate 1, up 1, out 1 }
 }
 
 impl<B: Buffer> GeluMul<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.output("out", &self.out, &[DType::F32], 2)?;
+        checker.output("out", &self.out, &DType::FLOATS, 2)?;
         let gate = self.gate.view(&self.out);
-        checker.input("gate", &gate, &[DType::F32], 2)?;
-        checker.input("up", &self.up, &[DType::F32], 2)?;
+        checker.input("gate", &gate, &DType::FLOATS, 2)?;
+        checker.input("up", &self.up, &DType::FLOATS, 2)?;
         checker.same_shape("out", &self.out.layout, "gate", &gate.layout)?;
         checker.same_shape("up", &self.up.layout, "gate", &gate.layout)
     }
@@ -127,25 +131,48 @@ pub struct Element {
     pub up: f64,
 }
 
+impl Element {
+    /// Roundings of the argument of the function, and how many of them are of constants.
+    const fn argument(&self) -> (usize, usize) {
+        match self.form {
+            Gelu::Erf => (2, 1),
+            Gelu::Tanh => (7, 2),
+        }
+    }
+}
+
 impl Judged for Element {
     fn value(&self) -> f64 {
         self.y
     }
 
-    fn bound(&self, numerics: &Numerics) -> f64 {
+    fn bound(&self, numerics: &Numerics, out: Float) -> f64 {
         if !(self.gate.is_finite() && self.up.is_finite()) {
             return 0.0;
         }
         let (x, v, phi) = (self.gate.abs(), self.up.abs(), self.phi);
-        let argument_roundings = match self.form {
-            Gelu::Erf => 2,
-            Gelu::Tanh => 7,
-        };
-        let error_of_phi = numerics.function() * (2.0 * phi).max((phi - 0.5).abs())
+        let (argument_roundings, _) = self.argument();
+        let error_of_phi = numerics.function() * ((2.0 - phi) * phi).max((phi - 0.5).abs())
             + numerics.gamma(argument_roundings + 1) * self.slope;
         let underflow = numerics.underflow(1) * (2.0 * numerics.function_ulps + 4.0) * (x * v + x + v);
         x * v * (error_of_phi + (phi + error_of_phi) * numerics.gamma(3))
             + underflow
-            + numerics.store(Float::F32, self.y)
+            + numerics.store(out, self.y)
+    }
+
+    fn spread(&self, numerics: &Numerics, out: Float) -> Spread {
+        let (x, v, phi) = (self.gate.abs(), self.up.abs(), self.phi);
+        let (argument_roundings, constants) = self.argument();
+        let value = (2.0 * phi - 1.0).abs();
+        let cancelling = value / 2.0 * numerics.function_at(value);
+        let relative = phi * (numerics.function() * (1.0 - phi) + numerics.function_at(phi));
+        let underflow = numerics.underflow(1) * (2.0 * numerics.function_ulps + 4.0) * (x * v + x + v);
+        Spread {
+            systematic: x * v * (cancelling.max(relative) + numerics.gamma(constants) * self.slope)
+                + underflow,
+            shared: 0.0,
+            own: x * v * (numerics.walk(argument_roundings) * self.slope + phi * numerics.walk(3))
+                + numerics.store(out, self.y),
+        }
     }
 }

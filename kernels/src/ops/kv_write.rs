@@ -5,17 +5,17 @@
 //! `k_cache[seqs[r], positions[r], h, ·] = encode(k[r, h, ·])` for every row `r` and head `h`, and the same
 //! for `v`.
 //!
-//! `encode` is that of the cache's type: the f32 itself; the nearest f16, ties to even; or blocks of
+//! `encode` is that of the cache's type: the number itself as f32; the nearest f16 or bf16, ties to even; or blocks of
 //! [`q8_0`](crate::quant::q8_0) along the head. The op is bitwise.
 //!
 //! # Operands
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `k`, `v` | f32 | `[rows, kv_heads, head_dim]` | |
+//! | `k`, `v` | float | `[rows, kv_heads, head_dim]` | |
 //! | `seqs` | u32 | `[rows]` | each below the sequences of the cache |
 //! | `positions` | u32 | `[rows]` | each below the slots of the cache |
-//! | `k_cache`, `v_cache` | f32, f16 or `q8_0` | `[seqs, slots, kv_heads, head_dim]` | of one shape, each of its own type |
+//! | `k_cache`, `v_cache` | f32, f16, bf16 or `q8_0` | `[seqs, slots, kv_heads, head_dim]` | of one shape, each of its own type |
 //!
 //! The slot of a token is its position in its sequence. A `q8_0` cache needs a `head_dim` that is a multiple
 //! of 32; a block never spans two heads.
@@ -51,15 +51,15 @@ use crate::{Buffer, Check, DType, Indices, OpError, View, ViewMut};
 /// `k_cache[seqs[r], positions[r]] = encode(k[r])`, and the same for `v`.
 #[derive(Debug)]
 pub struct KvWrite<'a, B> {
-    /// New keys, f32 `[rows, kv_heads, head_dim]`.
+    /// New keys, float `[rows, kv_heads, head_dim]`.
     pub k: View<'a, B>,
-    /// New values, f32 `[rows, kv_heads, head_dim]`.
+    /// New values, float `[rows, kv_heads, head_dim]`.
     pub v: View<'a, B>,
     /// Sequence of each row, `u32[rows]`.
     pub seqs: Indices<'a, B>,
     /// Slot of each row in its sequence, `u32[rows]`.
     pub positions: Indices<'a, B>,
-    /// Keys so far, f32, f16 or `q8_0` `[seqs, slots, kv_heads, head_dim]`.
+    /// Keys so far, f32, f16, bf16 or `q8_0` `[seqs, slots, kv_heads, head_dim]`.
     pub k_cache: ViewMut<'a, B>,
     /// Values so far, of the shape of `k_cache`.
     pub v_cache: ViewMut<'a, B>,
@@ -67,6 +67,7 @@ pub struct KvWrite<'a, B> {
 
 operands! {
     KvWrite: Bitwise, updates { k, v, seqs, positions, k_cache, v_cache } {}
+    floats { k, v }
     rows: Summed { k 0, v 0, seqs 0, positions 0 }
     seqs: Summed { k_cache 0, v_cache 0 }
     slots: Summed { k_cache 1, v_cache 1 }
@@ -76,8 +77,8 @@ operands! {
 
 impl<B: Buffer> KvWrite<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.input("k", &self.k, &[DType::F32], 3)?;
-        checker.input("v", &self.v, &[DType::F32], 3)?;
+        checker.input("k", &self.k, &DType::FLOATS, 3)?;
+        checker.input("v", &self.v, &DType::FLOATS, 3)?;
         checker.same_shape("v", &self.v.layout, "k", &self.k.layout)?;
         checker.output("k_cache", &self.k_cache, &DType::CACHE, 4)?;
         checker.output("v_cache", &self.v_cache, &DType::CACHE, 4)?;

@@ -8,10 +8,10 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `x` | f32 | `[rows, n]` | or in place |
-//! | `weight` | f32 | `[n]` | |
-//! | `bias` | f32 | `[n]` | or none |
-//! | `out` | f32 | `[rows, n]` | |
+//! | `x` | float | `[rows, n]` | or in place |
+//! | `weight` | float | `[n]` | |
+//! | `bias` | float | `[n]` | or none |
+//! | `out` | float | `[rows, n]` | |
 //! | `eps` | f32 | | finite, positive; added to the variance, inside the root |
 //!
 //! # Errors
@@ -43,6 +43,10 @@
 //! Underflow: squares that underflow change the variance by at most the smallest number η, relative to `s` by `η/s`. A difference or a
 //! product that underflows loses at most η, which the factors behind it scale: `η·(|weight| + 1/√s + g)`.
 //!
+//! *Bias.* Systematic ([`bias`](crate::bias)): the inverse root with its result `1/√s`; all of `g·δ` and
+//! half of `ρ`, for the terms of a row with a large mean, and their squares beside one that is far larger, are nearly equal and rounded
+//! alike; underflow. Its own: the difference and two products, the bias, the storing.
+//!
 //! # Edge cases
 //!
 //! * A constant row gives the bias, up to `g·δ`; `eps > 0` keeps it finite.
@@ -57,18 +61,18 @@
 //! Ba, Kiros and Hinton, *Layer Normalization* (2016). ggml's `GGML_OP_NORM` followed by a product and a sum is the same formula.
 
 use super::{Checker, operands};
-use crate::{Buffer, DType, Float, Judged, Numerics, OpError, Source, View, ViewMut};
+use crate::{Buffer, DType, Float, Judged, Numerics, OpError, Source, Spread, View, ViewMut};
 
 /// `out = (x − mean x) · weight / √(var x + eps) + bias`, row by row.
 #[derive(Debug)]
 pub struct LayerNorm<'a, B> {
-    /// Rows to normalise, f32 `[rows, n]`.
+    /// Rows to normalise, float `[rows, n]`.
     pub x: Source<'a, B>,
-    /// Gain of each column, f32 `[n]`.
+    /// Gain of each column, float `[n]`.
     pub weight: View<'a, B>,
-    /// Added to each column, f32 `[n]`.
+    /// Added to each column, float `[n]`.
     pub bias: Option<View<'a, B>>,
-    /// Normalised rows, f32 `[rows, n]`.
+    /// Normalised rows, float `[rows, n]`.
     pub out: ViewMut<'a, B>,
     /// Added to the variance, inside the root.
     pub eps: f32,
@@ -76,20 +80,21 @@ pub struct LayerNorm<'a, B> {
 
 operands! {
     LayerNorm: Bounded { x, weight, bias, out } { eps }
+    floats { x, weight, bias, out }
     rows: Independent { x 0, out 0 }
     columns: Summed { x 1, weight 0, bias 0, out 1 }
 }
 
 impl<B: Buffer> LayerNorm<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.output("out", &self.out, &[DType::F32], 2)?;
+        checker.output("out", &self.out, &DType::FLOATS, 2)?;
         let x = self.x.view(&self.out);
-        checker.input("x", &x, &[DType::F32], 2)?;
-        checker.input("weight", &self.weight, &[DType::F32], 1)?;
+        checker.input("x", &x, &DType::FLOATS, 2)?;
+        checker.input("weight", &self.weight, &DType::FLOATS, 1)?;
         checker.same_shape("out", &self.out.layout, "x", &x.layout)?;
         checker.dim("weight", &self.weight.layout, 0, x.layout.dim(1), "columns of x")?;
         if let Some(bias) = &self.bias {
-            checker.input("bias", bias, &[DType::F32], 1)?;
+            checker.input("bias", bias, &DType::FLOATS, 1)?;
             checker.dim("bias", &bias.layout, 0, x.layout.dim(1), "columns of x")?;
         }
         checker.param("eps", self.eps.is_finite() && self.eps > 0.0, "finite and positive", self.eps)
@@ -120,7 +125,7 @@ impl Judged for Element {
         self.y
     }
 
-    fn bound(&self, numerics: &Numerics) -> f64 {
+    fn bound(&self, numerics: &Numerics, out: Float) -> f64 {
         let n = self.n as f64;
         let largest = numerics.accumulator.largest();
         if self.s * n >= largest || self.mean_magnitude * n >= largest {
@@ -142,6 +147,23 @@ impl Judged for Element {
             + gain * shift * (1.0 + relative)
             + bias
             + underflow
-            + numerics.store(Float::F32, self.y)
+            + numerics.store(out, self.y)
+    }
+
+    fn spread(&self, numerics: &Numerics, out: Float) -> Spread {
+        let (scaled, additions) = (self.scaled.abs(), numerics.depth.of(self.n));
+        let eta = numerics.underflow(1);
+        let inverse = 1.0 / self.s.sqrt();
+        let gain = self.weight.abs() * inverse;
+        let shift = numerics.gamma(additions + 2) * self.mean_magnitude + eta;
+        let variance = numerics.gamma(additions + 7) + (2.0 * shift * shift + eta) / self.s;
+        let bias = if self.biased { numerics.walk(1) * self.y.abs() } else { 0.0 };
+        Spread {
+            systematic: scaled * (numerics.function_at(inverse) + variance / 2.0)
+                + gain * shift
+                + eta * (self.weight.abs() + inverse + gain),
+            shared: 0.0,
+            own: scaled * numerics.walk(3) + bias + numerics.store(out, self.y),
+        }
     }
 }

@@ -8,10 +8,10 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `x` | f32 | `[m, k]` | activations |
+//! | `x` | float | `[m, k]` | activations |
 //! | `weight` | any weight format | `[n, k]` | `k` fills whole blocks |
-//! | `bias` | f32 | `[n]` | optional |
-//! | `out` | f32 | `[m, n]` | |
+//! | `bias` | float | `[n]` | optional |
+//! | `out` | float | `[m, n]` | |
 //!
 //! # Errors
 //!
@@ -66,6 +66,9 @@
 //! The estimate for the tensor as a whole takes the roundings as independent, but not `E`: every output of a row shares the errors
 //! of the row's activations.
 //!
+//! *Bias.* Systematic ([`bias`](crate::bias)): `E`, as data with few values are rounded alike everywhere; what the sum swallows;
+//! underflow. Its own: `√ν·u·M` and the storing.
+//!
 //! # Edge cases
 //!
 //! * A NaN in row `r` of `x` makes row `r` of `out` NaN, a NaN in row `c` of `weight` or in `bias[c]` makes column `c` NaN, and
@@ -86,23 +89,24 @@
 //! `GGML_OP_MUL_MAT`; its `q8_0` and `q8_1` blocks of activations are Int8 with a block of 32 and an f16 scale.
 
 use super::{Checker, operands};
-use crate::{Activations, Buffer, DType, Float, Judged, Numerics, OpError, View, ViewMut, Weights};
+use crate::{Activations, Buffer, DType, Float, Judged, Numerics, OpError, Spread, View, ViewMut, Weights};
 
 /// `out[r, c] = Σ_k x[r, k] · decode(weight)[c, k] + bias[c]`.
 #[derive(Debug)]
 pub struct Matmul<'a, B> {
-    /// Activations, f32 `[m, k]`.
+    /// Activations, float `[m, k]`.
     pub x: View<'a, B>,
     /// Weights, any weight format, `[n, k]`.
     pub weight: View<'a, B>,
-    /// Added to each row, f32 `[n]`.
+    /// Added to each row, float `[n]`.
     pub bias: Option<View<'a, B>>,
-    /// Result, f32 `[m, n]`.
+    /// Result, float `[m, n]`.
     pub out: ViewMut<'a, B>,
 }
 
 operands! {
     Matmul: Bounded { x, weight, bias, out } {}
+    floats { x, bias, out }
     m: Independent { x 0, out 0 }
     n: Independent { weight 0, bias 0, out 1 }
     k: Summed { x 1, weight 1 }
@@ -110,14 +114,14 @@ operands! {
 
 impl<B: Buffer> Matmul<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.input("x", &self.x, &[DType::F32], 2)?;
+        checker.input("x", &self.x, &DType::FLOATS, 2)?;
         checker.input("weight", &self.weight, &DType::WEIGHTS, 2)?;
-        checker.output("out", &self.out, &[DType::F32], 2)?;
+        checker.output("out", &self.out, &DType::FLOATS, 2)?;
         checker.dim("weight", &self.weight.layout, 1, self.x.layout.dim(1), "columns of x")?;
         checker.dim("out", &self.out.layout, 0, self.x.layout.dim(0), "rows of x")?;
         checker.dim("out", &self.out.layout, 1, self.weight.layout.dim(0), "rows of weight")?;
         if let Some(bias) = &self.bias {
-            checker.input("bias", bias, &[DType::F32], 1)?;
+            checker.input("bias", bias, &DType::FLOATS, 1)?;
             checker.dim("bias", &bias.layout, 0, self.weight.layout.dim(0), "rows of weight")?;
         }
         Ok(())
@@ -225,6 +229,30 @@ impl Element {
         (1.0 + dw.relative) * w_dx + dw.relative * terms.products + dw.absolute * (self.x.sum + dx_sum)
     }
 
+    /// What the error of the sum is made of; `None` where it may overflow.
+    fn sum(&self, numerics: &Numerics) -> Option<Sum> {
+        let factored = numerics.weights == Weights::Factored;
+        let int8 = matches!(numerics.activations, Activations::Int8 { .. });
+        let terms = if factored { &self.factored } else { &self.decoded };
+        let operands = self.operand_error(numerics, terms);
+        let magnitude = terms.products + operands + self.bias.abs();
+        let codes = if factored || int8 { LARGEST_CODE * self.k as f64 * self.x.peak } else { 0.0 };
+        if magnitude.max(codes) >= numerics.accumulator.largest() || self.operand_overflows(numerics, terms) {
+            return None;
+        }
+        let roundings = numerics.depth.of(self.k)
+            + 1
+            + usize::from(self.bias != 0.0)
+            + 4 * usize::from(factored)
+            + 2 * usize::from(int8);
+        let amplification = match (factored, int8) {
+            (_, true) => 127.0 * LARGEST_CODE,
+            (true, false) => 128.0,
+            (false, false) => 1.0,
+        };
+        Some(Sum { operands, magnitude, roundings, underflow: amplification * numerics.underflow(self.k) })
+    }
+
     /// True where an operand cannot be represented in the format that it is turned into.
     fn operand_overflows(&self, numerics: &Numerics, terms: &Terms) -> bool {
         let x_limit = match numerics.activations {
@@ -240,33 +268,38 @@ impl Element {
     }
 }
 
+/// What the error of a dot product is made of.
+struct Sum {
+    /// `E`.
+    operands: f64,
+    /// `M`.
+    magnitude: f64,
+    /// `ν`.
+    roundings: usize,
+    /// Of products that underflow.
+    underflow: f64,
+}
+
 impl Judged for Element {
     fn value(&self) -> f64 {
         self.y
     }
 
-    fn bound(&self, numerics: &Numerics) -> f64 {
-        let factored = numerics.weights == Weights::Factored;
-        let int8 = matches!(numerics.activations, Activations::Int8 { .. });
-        let terms = if factored { &self.factored } else { &self.decoded };
-        let operands = self.operand_error(numerics, terms);
-        let magnitude = terms.products + operands + self.bias.abs();
-        let codes = if factored || int8 { LARGEST_CODE * self.k as f64 * self.x.peak } else { 0.0 };
-        if magnitude.max(codes) >= numerics.accumulator.largest() || self.operand_overflows(numerics, terms) {
-            return f64::INFINITY;
-        }
-        let roundings = numerics.depth.of(self.k)
-            + 1
-            + usize::from(self.bias != 0.0)
-            + 4 * usize::from(factored)
-            + 2 * usize::from(int8);
-        let amplification = match (factored, int8) {
-            (_, true) => 127.0 * LARGEST_CODE,
-            (true, false) => 128.0,
-            (false, false) => 1.0,
+    fn bound(&self, numerics: &Numerics, out: Float) -> f64 {
+        let Some(sum) = self.sum(numerics) else { return f64::INFINITY };
+        let error = sum.operands + numerics.gamma(sum.roundings) * sum.magnitude + sum.underflow;
+        error + numerics.store(out, self.y.abs() + error)
+    }
+
+    fn spread(&self, numerics: &Numerics, out: Float) -> Spread {
+        let Some(sum) = self.sum(numerics) else {
+            return Spread { systematic: f64::INFINITY, ..Spread::default() };
         };
-        let underflow = amplification * numerics.underflow(self.k);
-        let error = operands + numerics.gamma(roundings) * magnitude + underflow;
-        error + numerics.store(Float::F32, self.y.abs() + error)
+        let error = sum.operands + numerics.gamma(sum.roundings) * sum.magnitude + sum.underflow;
+        Spread {
+            systematic: sum.operands + numerics.drift(sum.roundings) * sum.magnitude + sum.underflow,
+            shared: 0.0,
+            own: numerics.walk(sum.roundings) * sum.magnitude + numerics.store(out, self.y.abs() + error),
+        }
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! Every page has the same headings: **Formula**, **Operands**, **Errors**, **Bound** with its derivation,
 //! **Edge cases**, **References**. Shapes are written `[rows, columns]`, outermost dimension first. Unless a page says
-//! otherwise, the innermost dimension is dense, outer strides are free, no dimension is empty, and activations
-//! are f32.
+//! otherwise, the innermost dimension is dense, outer strides are free, and no dimension is empty.
+//!
+//! An operand of type *float* is f32, f16 or bf16, each operand of its own. Those that are read are exact; intermediate results have
+//! the declared accumulator whatever the types; the result is rounded to the type of the output, to nearest. Where that is shorter than
+//! f32, the result may be rounded to f32 on its way: `store(y)` of the pages counts both roundings.
 //!
 //! What an op *is* (class, operands, parameters, axes) is said once, in its own file, by `operands!`; which ops there are is said
 //! once, in [`for_each_op!`](crate::for_each_op). Everything else is derived from those two: [`Stem`], [`Op`], and in other crates
@@ -15,6 +18,7 @@ mod facts;
 mod form;
 mod operand;
 mod record;
+mod widen;
 
 use std::fmt;
 use std::ops::Deref;
@@ -70,7 +74,7 @@ macro_rules! ops {
         $(pub mod $module; pub use $module::$Op;)+
 
         /// Name of an op: the same stem in every layer, file and report.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, serde::Deserialize)]
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "snake_case")]
         #[expect(missing_docs, reason = "each variant is documented on the page of its op")]
         pub enum Stem { $($Op,)+ }
@@ -118,8 +122,12 @@ macro_rules! ops {
             /// The operands, in the order of the op's struct; absent and in-place ones are left out.
             pub fn operands(&self) -> Vec<OperandRef<'_, B>> {
                 let mut all = Vec::with_capacity(8);
-                match self { $(Op::$Op(op) => op.visit(&mut |operand| all.push(operand)),)+ }
+                self.visit(&mut |operand| all.push(operand));
                 all
+            }
+
+            fn visit<'s>(&'s self, visitor: &mut dyn FnMut(OperandRef<'s, B>)) {
+                match self { $(Op::$Op(op) => op.visit(visitor),)+ }
             }
 
             /// The outputs, in the order of the op's struct.

@@ -8,9 +8,9 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `a` | f32 | `[rows, n]` | or in place |
-//! | `b` | f32 | `[rows, n]` or `[1, n]` | one row serves all |
-//! | `out` | f32 | `[rows, n]` | |
+//! | `a` | float | `[rows, n]` | or in place |
+//! | `b` | float | `[rows, n]` or `[1, n]` | one row serves all |
+//! | `out` | float | `[rows, n]` | |
 //!
 //! # Errors
 //!
@@ -44,16 +44,17 @@ pub use super::add::Element;
 /// `out = a · b`, where `b` may be one row for all.
 #[derive(Debug)]
 pub struct Mul<'a, B> {
-    /// f32 `[rows, n]`.
+    /// Floats `[rows, n]`.
     pub a: Source<'a, B>,
-    /// f32 `[rows, n]`, or `[1, n]` for every row alike.
+    /// Floats `[rows, n]`, or `[1, n]` for every row alike.
     pub b: View<'a, B>,
-    /// f32 `[rows, n]`.
+    /// Floats `[rows, n]`.
     pub out: ViewMut<'a, B>,
 }
 
 operands! {
     Mul: Rounded { a, b, out } {}
+    floats { a, b, out }
     rows: Independent { a 0, b 0, out 0 }
     columns: Independent { a 1, b 1, out 1 }
 }

@@ -203,12 +203,13 @@ pub(crate) fn param<T: serde::de::DeserializeOwned>(
     serde_json::from_value(value.clone()).map_err(|e| BindError::BadParam { name, why: e.to_string() })
 }
 
-/// What an op is: its [`Class`](super::Class), its operands and parameters in the order of its struct, and the axes that the operands
-/// share. From it follow validation's entry, walking, rebinding, storing, binding, cutting and the op's [`Facts`](super::Facts).
+/// What an op is: its [`Class`](super::Class), its operands and parameters in the order of its struct, those of the operands
+/// that are of type *float*, and the axes that the operands share. From it follow validation's entry, walking, rebinding, storing, binding, cutting and the op's [`Facts`](super::Facts).
 ///
 /// ```text
 /// operands! {
 ///     RmsNorm: Bounded { x, weight, out } { eps }
+///     floats { x, weight, out }
 ///     rows: Independent { x 0, out 0 }
 ///     columns: Summed { x 1, weight 0, out 1 }
 /// }
@@ -219,6 +220,7 @@ macro_rules! operands {
     (@updates) => { false };
     (@updates updates) => { true };
     ($Op:ident: $class:ident $(, $updates:ident)? { $($operand:ident),+ $(,)? } { $($param:ident),* $(,)? }
+        floats { $($float:ident),* }
         $($axis:ident: $kind:ident { $($along:ident $dim:literal),+ $(,)? })+
     ) => {
         pub(super) fn facts() -> &'static $crate::ops::Facts {
@@ -228,6 +230,7 @@ macro_rules! operands {
                 class: $crate::ops::Class::$class,
                 operands: vec![$(fact(stringify!($operand), |op: &$Op<'_, ()>| &op.$operand),)+],
                 params: &[$(stringify!($param)),*],
+                floats: &[$(stringify!($float)),*],
                 axes: &[$($crate::ops::Axis {
                     name: stringify!($axis),
                     kind: $crate::ops::AxisKind::$kind,

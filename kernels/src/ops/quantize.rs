@@ -1,4 +1,4 @@
-//! Encoding of f32 in a simple block format.
+//! Encoding of floats in a simple block format.
 //!
 //! # Formula
 //!
@@ -8,7 +8,7 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `x` | f32 | `[rows, n]` | |
+//! | `x` | float | `[rows, n]` | |
 //! | `out` | `q4_0`, `q4_1`, `q5_0`, `q5_1` or `q8_0` | `[rows, n]` | `n` a multiple of 32 |
 //!
 //! # Errors
@@ -41,7 +41,7 @@ use crate::{Buffer, DType, OpError, View, ViewMut};
 /// `out = encode(x)`, bit for bit as the format's page says.
 #[derive(Debug)]
 pub struct Quantize<'a, B> {
-    /// f32 `[rows, n]`.
+    /// Floats `[rows, n]`.
     pub x: View<'a, B>,
     /// Blocks of `q8_0`, `q4_0`, `q4_1`, `q5_0` or `q5_1`, `[rows, n]`.
     pub out: ViewMut<'a, B>,
@@ -49,13 +49,14 @@ pub struct Quantize<'a, B> {
 
 operands! {
     Quantize: Bitwise { x, out } {}
+    floats { x }
     rows: Independent { x 0, out 0 }
     columns: Independent { x 1, out 1 }
 }
 
 impl<B: Buffer> Quantize<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.input("x", &self.x, &[DType::F32], 2)?;
+        checker.input("x", &self.x, &DType::FLOATS, 2)?;
         checker.output("out", &self.out, &DType::QUANTIZABLE, 2)?;
         checker.same_shape("out", &self.out.layout, "x", &self.x.layout)
     }

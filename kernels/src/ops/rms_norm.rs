@@ -8,9 +8,9 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `x` | f32 | `[rows, n]` | or in place |
-//! | `weight` | f32 | `[n]` | |
-//! | `out` | f32 | `[rows, n]` | |
+//! | `x` | float | `[rows, n]` | or in place |
+//! | `weight` | float | `[n]` | |
+//! | `out` | float | `[rows, n]` | |
 //! | `eps` | f32 | | finite, not negative; added to the mean, inside the root |
 //!
 //! # Errors
@@ -37,6 +37,10 @@
 //! 1/√s)` covers both associations. Squares that overflow f32 make the row's result 0 (`1/√∞`) although the exact one is
 //! not: see below.
 //!
+//! *Bias.* Systematic ([`bias`](crate::bias)): the inverse root with its result `1/√s`; half of a rounded `1/n`, of what the sum
+//! swallows and of underflow. Shared by the row: half of the roundings of the sum, `½·√(d(n) + 4)·u`, for `(1 + θ)^(−1/2)` is `1 − θ/2` to
+//! first order. Its own: two products and the storing.
+//!
 //! # Edge cases
 //!
 //! * A row of zeros with `eps > 0` gives zeros; with `eps = 0` it gives NaN (`0·∞`), in that row only.
@@ -54,16 +58,16 @@
 //! product with the weight is the same formula.
 
 use super::{Checker, operands};
-use crate::{Buffer, DType, Float, Judged, Numerics, OpError, Source, View, ViewMut};
+use crate::{Buffer, DType, Float, Judged, Numerics, OpError, Source, Spread, View, ViewMut};
 
 /// `out = x · weight / √(mean x² + eps)`, row by row.
 #[derive(Debug)]
 pub struct RmsNorm<'a, B> {
-    /// Rows to normalise, f32 `[rows, n]`.
+    /// Rows to normalise, float `[rows, n]`.
     pub x: Source<'a, B>,
-    /// Gain of each column, f32 `[n]`.
+    /// Gain of each column, float `[n]`.
     pub weight: View<'a, B>,
-    /// Normalised rows, f32 `[rows, n]`.
+    /// Normalised rows, float `[rows, n]`.
     pub out: ViewMut<'a, B>,
     /// Added to the mean square, inside the root.
     pub eps: f32,
@@ -71,16 +75,17 @@ pub struct RmsNorm<'a, B> {
 
 operands! {
     RmsNorm: Bounded { x, weight, out } { eps }
+    floats { x, weight, out }
     rows: Independent { x 0, out 0 }
     columns: Summed { x 1, weight 0, out 1 }
 }
 
 impl<B: Buffer> RmsNorm<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.output("out", &self.out, &[DType::F32], 2)?;
+        checker.output("out", &self.out, &DType::FLOATS, 2)?;
         let x = self.x.view(&self.out);
-        checker.input("x", &x, &[DType::F32], 2)?;
-        checker.input("weight", &self.weight, &[DType::F32], 1)?;
+        checker.input("x", &x, &DType::FLOATS, 2)?;
+        checker.input("weight", &self.weight, &DType::FLOATS, 1)?;
         checker.same_shape("out", &self.out.layout, "x", &x.layout)?;
         checker.dim("weight", &self.weight.layout, 0, x.layout.dim(1), "columns of x")?;
         checker.param("eps", self.eps.is_finite() && self.eps >= 0.0, "finite and not negative", self.eps)
@@ -105,7 +110,7 @@ impl Judged for Element {
         self.y
     }
 
-    fn bound(&self, numerics: &Numerics) -> f64 {
+    fn bound(&self, numerics: &Numerics, out: Float) -> f64 {
         if self.s * self.n as f64 >= numerics.accumulator.largest() {
             return f64::INFINITY;
         }
@@ -118,6 +123,20 @@ impl Judged for Element {
         }
         let relative = mean + numerics.gamma(2) + numerics.function();
         let underflow = eta * (self.weight.abs() + 1.0 / self.s.sqrt());
-        self.y.abs() * relative + underflow + numerics.store(Float::F32, self.y)
+        self.y.abs() * relative + underflow + numerics.store(out, self.y)
+    }
+
+    fn spread(&self, numerics: &Numerics, out: Float) -> Spread {
+        let y = self.y.abs();
+        let additions = numerics.depth.of(self.n) + 4;
+        let inverse = 1.0 / self.s.sqrt();
+        let lost = if self.s > 0.0 { numerics.underflow(1) / self.s } else { 0.0 };
+        let mean = (numerics.gamma(1) + numerics.drift(additions) + lost) / 2.0;
+        let underflow = numerics.underflow(1) * (self.weight.abs() + inverse);
+        Spread {
+            systematic: y * (numerics.function_at(inverse) + mean) + underflow,
+            shared: y * numerics.walk(additions) / 2.0,
+            own: y * numerics.walk(2) + numerics.store(out, self.y),
+        }
     }
 }

@@ -27,10 +27,10 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `x` | f32 | `[rows, heads, head_dim]` | or in place |
+//! | `x` | float | `[rows, heads, head_dim]` | or in place |
 //! | `positions` | u32 | `[rows]` | each below `max_positions` |
 //! | `factors` | f32 | `[n_rot/2]` | optional; Llama 3's `rope_freqs` |
-//! | `out` | f32 | `[rows, heads, head_dim]` | |
+//! | `out` | float | `[rows, heads, head_dim]` | |
 //! | `pairing` | | | |
 //! | `n_rot` | count | | even, from 2 to `head_dim` |
 //! | `base` | f32 | | finite, positive; above 1 with YaRN |
@@ -84,12 +84,15 @@
 //! With `angle = F32` the bound grows with the position, as the error does: at 2^20 it says nothing about any
 //! but the slow pairs.
 //!
-//! Copied elements have bound 0.
+//! *Bias.* Systematic ([`bias`](crate::bias)): the angle, sine and cosine, the magnitude, underflow. Its own: the products and the sum,
+//! `√3·u·(P + min(Δ, 1)·R)`, and the storing.
+//!
+//! Copied elements have bound 0, and `store(y)` where `out` is shorter than f32.
 //!
 //! # Edge cases
 //!
 //! * Position 0 returns finite pairs unchanged, up to the factor `m`.
-//! * Elements beyond `n_rot` are copied bit for bit (any NaN for any NaN), without the factor `m`.
+//! * Elements beyond `n_rot` are copied without the factor `m`, bit for bit (any NaN for any NaN) where `out` has the type of `x`.
 //! * A NaN stays in its pair. An infinity makes its pair infinite or NaN: at an angle of 0 its partner is NaN
 //!   (`∞·0`).
 //! * A factor of ±∞ stops its pair (`θ = 0`); a factor of 0 or NaN makes its pair NaN. A negative factor
@@ -112,7 +115,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Checker, operands};
-use crate::{Buffer, Check, DType, Float, Indices, Judged, Numerics, OpError, Source, View, ViewMut};
+use crate::{Buffer, Check, DType, Float, Indices, Judged, Numerics, OpError, Source, Spread, View, ViewMut};
 
 /// Positions reach up to here: 2^20.
 pub const MAX_POSITIONS: usize = 1 << 20;
@@ -158,13 +161,13 @@ pub enum Scaling {
 /// Rotates pairs of elements of each head by an angle proportional to the row's position.
 #[derive(Debug)]
 pub struct Rope<'a, B> {
-    /// Heads to rotate, f32 `[rows, heads, head_dim]`.
+    /// Heads to rotate, float `[rows, heads, head_dim]`.
     pub x: Source<'a, B>,
     /// Position of each row, `u32[rows]`, each below `max_positions`.
     pub positions: Indices<'a, B>,
     /// Divisor of each frequency, f32 `[n_rot / 2]`; Llama 3's `rope_freqs`.
     pub factors: Option<View<'a, B>>,
-    /// Rotated heads, f32 `[rows, heads, head_dim]`.
+    /// Rotated heads, float `[rows, heads, head_dim]`.
     pub out: ViewMut<'a, B>,
     /// Which elements pair up.
     pub pairing: Pairing,
@@ -180,15 +183,16 @@ pub struct Rope<'a, B> {
 
 operands! {
     Rope: Bounded { x, positions, factors, out } { pairing, n_rot, base, scaling, max_positions }
+    floats { x, out }
     rows: Independent { x 0, positions 0, out 0 }
     heads: Independent { x 1, out 1 }
 }
 
 impl<B: Buffer> Rope<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.output("out", &self.out, &[DType::F32], 3)?;
+        checker.output("out", &self.out, &DType::FLOATS, 3)?;
         let x = self.x.view(&self.out);
-        checker.input("x", &x, &[DType::F32], 3)?;
+        checker.input("x", &x, &DType::FLOATS, 3)?;
         checker.same_shape("out", &self.out.layout, "x", &x.layout)?;
         let head_dim = x.layout.dim(2);
         if self.n_rot == 0 || !self.n_rot.is_multiple_of(2) || self.n_rot > head_dim {
@@ -304,8 +308,10 @@ impl Judged for Element {
         self.y
     }
 
-    fn bound(&self, numerics: &Numerics) -> f64 {
-        let Some(turn) = &self.turn else { return 0.0 };
+    fn bound(&self, numerics: &Numerics, out: Float) -> f64 {
+        let Some(turn) = &self.turn else {
+            return if out == Float::F32 { 0.0 } else { numerics.store(out, self.y) };
+        };
         let angle = turn.angle_error(numerics);
         if angle.is_infinite() {
             return f64::INFINITY;
@@ -315,7 +321,27 @@ impl Judged for Element {
         let relative = numerics.function() + numerics.gamma(3) + magnitude;
         let products = relative * (turn.products + angle.min(1.0) * turn.reach);
         let underflow = numerics.underflow(3) * (1.0 + turn.reach);
-        turned + products + underflow + numerics.store(Float::F32, self.y)
+        turned + products + underflow + numerics.store(out, self.y)
+    }
+
+    fn spread(&self, numerics: &Numerics, out: Float) -> Spread {
+        let Some(turn) = &self.turn else {
+            return Spread { own: self.bound(numerics, out), ..Spread::default() };
+        };
+        let angle = turn.angle_error(numerics);
+        if angle.is_infinite() {
+            return Spread { systematic: f64::INFINITY, ..Spread::default() };
+        }
+        let turned = turn.partner.abs() * angle.min(1.0) + self.y.abs() * (angle * angle / 2.0).min(2.0);
+        let magnitude = turn.magnification * (numerics.function() + numerics.gamma(5));
+        let products = turn.products + angle.min(1.0) * turn.reach;
+        Spread {
+            systematic: turned
+                + (numerics.function() + magnitude) * products
+                + numerics.underflow(3) * (1.0 + turn.reach),
+            shared: 0.0,
+            own: numerics.walk(3) * products + numerics.store(out, self.y),
+        }
     }
 }
 
@@ -343,7 +369,7 @@ mod tests {
             steps,
             underflows: position,
         };
-        Element { y: 1.0, turn: Some(turn) }.bound(&Numerics { angle, ..Numerics::F32 })
+        Element { y: 1.0, turn: Some(turn) }.bound(&Numerics { angle, ..Numerics::F32 }, Float::F32)
     }
 
     #[test]
@@ -361,6 +387,6 @@ mod tests {
 
     #[test]
     fn a_copy_has_no_error() {
-        assert!(Element { y: 1.5, turn: None }.bound(&Numerics::F32) <= 0.0);
+        assert!(Element { y: 1.5, turn: None }.bound(&Numerics::F32, Float::F32) <= 0.0);
     }
 }

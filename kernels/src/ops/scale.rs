@@ -8,8 +8,8 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `x` | f32 | `[rows, n]` | or in place |
-//! | `out` | f32 | `[rows, n]` | |
+//! | `x` | float | `[rows, n]` | or in place |
+//! | `out` | float | `[rows, n]` | |
 //! | `factor` | f32 | | finite; zero and negative ones too |
 //!
 //! # Errors
@@ -42,9 +42,9 @@ pub use super::add::Element;
 /// `out = factor · x`.
 #[derive(Debug)]
 pub struct Scale<'a, B> {
-    /// f32 `[rows, n]`.
+    /// Floats `[rows, n]`.
     pub x: Source<'a, B>,
-    /// f32 `[rows, n]`.
+    /// Floats `[rows, n]`.
     pub out: ViewMut<'a, B>,
     /// The number.
     pub factor: f32,
@@ -52,15 +52,16 @@ pub struct Scale<'a, B> {
 
 operands! {
     Scale: Rounded { x, out } { factor }
+    floats { x, out }
     rows: Independent { x 0, out 0 }
     columns: Independent { x 1, out 1 }
 }
 
 impl<B: Buffer> Scale<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.output("out", &self.out, &[DType::F32], 2)?;
+        checker.output("out", &self.out, &DType::FLOATS, 2)?;
         let x = self.x.view(&self.out);
-        checker.input("x", &x, &[DType::F32], 2)?;
+        checker.input("x", &x, &DType::FLOATS, 2)?;
         checker.same_shape("out", &self.out.layout, "x", &x.layout)?;
         checker.param("factor", self.factor.is_finite(), "finite", self.factor)
     }

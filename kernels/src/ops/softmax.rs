@@ -11,8 +11,8 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `x` | f32 | `[rows, n]` | or in place |
-//! | `out` | f32 | `[rows, n]` | |
+//! | `x` | float | `[rows, n]` | or in place |
+//! | `out` | float | `[rows, n]` | |
 //! | `scale` | f32 | | finite; zero and negative are permitted |
 //!
 //! # Errors
@@ -32,7 +32,8 @@
 //! costs less. The error of `m` is the same for all terms and cancels in the quotient. Together
 //! `2u·(|tⱼ| + |aⱼ|)` and higher orders: at most `εⱼ = γ(3)·(|tⱼ| + |aⱼ|)`.
 //!
-//! **The sum.** `S = Σ exp(aⱼ)`, at least 1. Each term has the relative error `εⱼ + f`. An online sum, which
+//! **The sum.** `S = Σ exp(aⱼ)`, at least 1. `exp(0)` is 1 in any implementation, so that neither the largest term nor a rescaling
+//! by it has an error. Each other term has the relative error `εⱼ + f`. An online sum, which
 //! learns the maximum on the way, multiplies what it has by `exp(m_old − m_new)` at each addition: one
 //! addition, one product and one `exp` per step, `d(n)` steps: `γ(d(n))·(2 + f/u)`. The arguments of the
 //! successive rescalings have one sign and add up to `aⱼ`, so `εⱼ` covers their subtractions. With the
@@ -56,6 +57,12 @@
 //! `εⱼ ≤ |aⱼ|/4` in every format, so its weight as computed is below `e^−150`. Its own bound is that number,
 //! and it is left out of `ε̄` and `ε_max`; its addition to a sum of at least 1 changes nothing.
 //!
+//! **Bias.** Systematic ([`bias`](crate::bias)): the division, with its result `y` or `1/S`; of an element that is not the row's largest
+//! two functions, and the constants in its argument, `γ(2)·|aᵢ|`; and of the sum the same for each of its other terms. Such a term
+//! is rescaled by something else than 1 at most once per larger logit, in any order of summation, which makes
+//! `Σ yⱼ·(1 + rankⱼ + |aⱼ|)·max(f, γ(2))`. Shared by the row: the roundings of the arguments in the sum and of its additions and
+//! products. Its own: those of its argument, three products, how far the error of its `exp` is from the mean one, and the storing.
+//!
 //! # Edge cases
 //!
 //! * A logit of −∞ gives exactly 0. A row of nothing but −∞ gives NaN.
@@ -73,7 +80,7 @@
 //! `GGML_OP_SOFT_MAX` without mask and slope is the same formula.
 
 use super::{Checker, operands};
-use crate::{Buffer, DType, Float, Judged, Numerics, OpError, Source, ViewMut};
+use crate::{Buffer, DType, Float, Judged, Numerics, OpError, Source, Spread, ViewMut};
 
 /// Distance below the maximum from which on a weight is nothing, provided that the logit's own error is a small part of it.
 pub const FAR: f64 = 200.0;
@@ -84,9 +91,9 @@ pub const FAR_WEIGHT: f64 = 7.2e-66;
 /// `out[r, i] = exp(scale·x[r, i] − max) / Σ_j exp(scale·x[r, j] − max)`.
 #[derive(Debug)]
 pub struct Softmax<'a, B> {
-    /// Logits, f32 `[rows, n]`.
+    /// Logits, float `[rows, n]`.
     pub x: Source<'a, B>,
-    /// Probabilities, f32 `[rows, n]`.
+    /// Probabilities, float `[rows, n]`.
     pub out: ViewMut<'a, B>,
     /// Factor on the logits.
     pub scale: f32,
@@ -94,15 +101,16 @@ pub struct Softmax<'a, B> {
 
 operands! {
     Softmax: Bounded { x, out } { scale }
+    floats { x, out }
     rows: Independent { x 0, out 0 }
     columns: Summed { x 1, out 1 }
 }
 
 impl<B: Buffer> Softmax<'_, B> {
     pub(crate) fn check(&self, checker: &Checker) -> Result<(), OpError> {
-        checker.output("out", &self.out, &[DType::F32], 2)?;
+        checker.output("out", &self.out, &DType::FLOATS, 2)?;
         let x = self.x.view(&self.out);
-        checker.input("x", &x, &[DType::F32], 2)?;
+        checker.input("x", &x, &DType::FLOATS, 2)?;
         checker.same_shape("out", &self.out.layout, "x", &x.layout)?;
         checker.param("scale", self.scale.is_finite(), "finite", self.scale)
     }
@@ -121,6 +129,11 @@ pub struct Element {
     pub mean_argument: f64,
     /// Largest argument of the row, without the far ones.
     pub max_argument: f64,
+    /// Largest result of the row, the reciprocal of the sum.
+    pub largest: f64,
+    /// Mean over the row, weighted by the result, of 1, the number of larger logits and the distance from the largest; of a largest
+    /// one, 0.
+    pub unsteady: f64,
 }
 
 impl Judged for Element {
@@ -128,7 +141,7 @@ impl Judged for Element {
         self.y
     }
 
-    fn bound(&self, numerics: &Numerics) -> f64 {
+    fn bound(&self, numerics: &Numerics, out: Float) -> f64 {
         let Some(argument) = self.argument else { return FAR_WEIGHT };
         let (function, depth) = (numerics.function(), numerics.depth.of(self.n));
         let per_argument = numerics.gamma(3);
@@ -142,19 +155,35 @@ impl Judged for Element {
         if relative >= 1.0 {
             return f64::INFINITY;
         }
-        let lost = 2.0 * smallest_normal(numerics) * (1.0 + self.y * self.n as f64 * depth as f64);
-        (self.y * relative + lost) / (1.0 - relative) + numerics.store(Float::F32, self.y)
+        let lost = 2.0 * numerics.smallest_normal() * (1.0 + self.y * self.n as f64 * depth as f64);
+        (self.y * relative + lost) / (1.0 - relative) + numerics.store(out, self.y)
+    }
+
+    fn spread(&self, numerics: &Numerics, out: Float) -> Spread {
+        let Some(argument) = self.argument else { return Spread::default() };
+        let (y, function) = (self.y, numerics.function());
+        let depth = numerics.depth.of(self.n);
+        let quotient = numerics.function_at(self.largest).max(numerics.function_at(y));
+        // The largest logit has the argument 0, for which `exp` is exact.
+        let distance = (self.largest / y).ln();
+        let (exponential, deviation) = if distance > 0.0 {
+            (2.0 * function + numerics.gamma(2) * distance, function)
+        } else {
+            (0.0, 0.0)
+        };
+        let sum = function.max(numerics.gamma(2)) * self.unsteady + numerics.drift(depth);
+        let lost = 2.0 * numerics.smallest_normal() * (1.0 + y * self.n as f64 * depth as f64);
+        Spread {
+            systematic: y * (quotient + exponential + sum) + lost,
+            shared: y * (numerics.walk(3) * self.mean_argument + numerics.walk(2 * depth)),
+            own: y * (numerics.walk(3) * argument + deviation + numerics.walk(3)) + numerics.store(out, y),
+        }
     }
 }
 
 /// `γ(d(n))·(2 + f/u)`: relative error of a sum of `n` terms that is rescaled by an `exp` before each addition.
 pub(super) fn online_sum(numerics: &Numerics, n: usize) -> f64 {
     numerics.gamma(numerics.depth.of(n)) * (2.0 + numerics.function() / numerics.unit())
-}
-
-/// `η₀`: smallest number of the accumulator with full precision.
-pub(super) fn smallest_normal(numerics: &Numerics) -> f64 {
-    numerics.accumulator.smallest() / (2.0 * numerics.unit())
 }
 
 #[cfg(test)]
@@ -173,14 +202,22 @@ mod tests {
     #[test]
     #[expect(clippy::float_cmp, reason = "both are the same power of two")]
     fn smallest_normal_is_that_of_the_formats() {
-        assert_eq!(smallest_normal(&Numerics::F32), f64::from(f32::MIN_POSITIVE));
-        assert_eq!(smallest_normal(&Numerics::F64), f64::MIN_POSITIVE);
+        assert_eq!(Numerics::F32.smallest_normal(), f64::from(f32::MIN_POSITIVE));
+        assert_eq!(Numerics::F64.smallest_normal(), f64::MIN_POSITIVE);
     }
 
     #[test]
     fn logits_in_the_millions_have_no_bound_in_f32_but_in_f64() {
-        let element = Element { y: 0.5, n: 2, argument: Some(1e7), mean_argument: 1e7, max_argument: 1e7 };
-        assert!(element.bound(&Numerics::F32).is_infinite());
-        assert!(element.bound(&Numerics::F64) < 1e-6);
+        let element = Element {
+            y: 0.5,
+            n: 2,
+            argument: Some(1e7),
+            mean_argument: 1e7,
+            max_argument: 1e7,
+            largest: 0.5,
+            unsteady: 0.0,
+        };
+        assert!(element.bound(&Numerics::F32, Float::F32).is_infinite());
+        assert!(element.bound(&Numerics::F64, Float::F32) < 1e-6);
     }
 }

@@ -18,6 +18,7 @@ fn types(stem: Stem, operand: &str) -> Vec<DType> {
         (Stem::Quantize, "out") => DType::QUANTIZABLE.into(),
         (Stem::Cast | Stem::Fill, _) => DType::FLOATS.into(),
         (Stem::Copy, "x") => all_types(),
+        _ if stem.facts().floats.contains(&operand) => DType::FLOATS.into(),
         _ => vec![DType::F32],
     }
 }
@@ -81,6 +82,17 @@ fn rejects_every_type_that_the_operand_does_not_take() {
             let layout = Layout::contiguous(dtype, operand.layout.shape());
             for taken in &taken {
                 assert_layout_refused(record, operand, layout, Check::DType, taken, dtype);
+            }
+        }
+    });
+}
+
+#[test]
+fn takes_floats_of_every_type_operand_by_operand() {
+    each_operand(|stem, record, operand| {
+        if stem.facts().floats.contains(&operand.name.as_str()) {
+            for dtype in DType::FLOATS {
+                assert_accepted(&reshaped(record, &operand.name, dtype, operand.layout.shape()));
             }
         }
     });

@@ -18,10 +18,37 @@ pub enum Arch {
     Avx512(Avx512),
 }
 
+/// Environment variable that names the set to use instead of the best one.
+const SELECTION: &str = "ASSAY_SIMD";
+
+/// A set of instructions that `ASSAY_SIMD` names and that this machine or program lacks.
+#[derive(Debug, thiserror::Error)]
+#[error("{SELECTION} is '{want}', which this machine does not have; it has {}", have.join(", "))]
+pub struct UnavailableInstructions {
+    want: String,
+    have: Vec<&'static str>,
+}
+
 impl Arch {
+    /// The set that `ASSAY_SIMD` names, or the best that this machine has.
+    pub fn select() -> Result<Self, UnavailableInstructions> {
+        match std::env::var_os(SELECTION) {
+            Some(want) if !want.is_empty() => Arch::named(&want.to_string_lossy()),
+            _ => Ok(Arch::best()),
+        }
+    }
+
     /// The best that this machine has.
-    pub fn detect() -> Self {
+    pub fn best() -> Self {
         Arch::available().last().unwrap_or(Arch::Portable)
+    }
+
+    /// The set called `want`.
+    pub fn named(want: &str) -> Result<Self, UnavailableInstructions> {
+        Arch::available().find(|arch| arch.name() == want).ok_or_else(|| UnavailableInstructions {
+            want: want.to_owned(),
+            have: Arch::available().map(Arch::name).collect(),
+        })
     }
 
     /// All that this machine has, the best one last.

@@ -21,7 +21,7 @@ mod wide;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-pub use arch::Arch;
+pub use arch::{Arch, UnavailableInstructions};
 pub use portable::Portable;
 pub use prefetch::{CACHE_LINE, prefetch};
 pub use row_panel::{PANEL_ROWS, RowPanel};

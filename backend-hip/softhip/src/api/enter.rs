@@ -36,7 +36,7 @@ pub(super) fn enter(
         return remember(Err(Code::NOT_SUPPORTED));
     }
     let device = current();
-    let outcome = device.fault().map_or(Ok(()), Err).and_then(|()| body(&device, call(function)));
+    let outcome = device.refusal().map_or(Ok(()), Err).and_then(|()| body(&device, call(function)));
     remember(outcome)
 }
 

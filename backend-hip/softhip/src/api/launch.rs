@@ -62,12 +62,12 @@ unsafe fn laid_out(kernel: &Kernel, params: *mut *mut c_void) -> Given {
     Given::Packed(bytes)
 }
 
-/// Arguments from `extra`.
+/// Arguments from `extra`, as they stand in its buffer.
 ///
 /// # Safety
 ///
 /// `extra` is a list as HIP describes it.
-unsafe fn packed(extra: *mut *mut c_void) -> Result<Given, Code> {
+pub unsafe fn packed_arguments(extra: *mut *mut c_void) -> Result<Vec<u8>, Code> {
     let (mut buffer, mut size) = (std::ptr::null_mut(), 0);
     let mut at = 0;
     loop {
@@ -91,7 +91,7 @@ unsafe fn packed(extra: *mut *mut c_void) -> Result<Given, Code> {
     }
     // SAFETY: the list says that the buffer has this size; it is read before the launch returns.
     let span = unsafe { HostSpan::new(buffer, size) };
-    Ok(Given::Packed(span.to_vec()))
+    Ok(span.to_vec())
 }
 
 /// Copies of a launch's arguments, for a launch that comes later.
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn hip_module_launch_kernel(
             // SAFETY: as this function's.
             (false, true) => unsafe { laid_out(kernel.kernel(), params) },
             // SAFETY: as this function's.
-            (true, false) => unsafe { packed(extra) }?,
+            (true, false) => Given::Packed(unsafe { packed_arguments(extra) }?),
             (true, true) => Given::Each(Vec::new()),
             (false, false) => return Err(Code::INVALID_VALUE),
         };

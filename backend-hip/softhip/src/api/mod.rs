@@ -36,6 +36,6 @@ mod table;
 pub use enter::{called_as, remember};
 pub use handle::on_thread_stream;
 pub use image::code_object_at;
-pub use launch::{argument_values, copy_arguments};
+pub use launch::{argument_values, copy_arguments, packed_arguments};
 pub use stream::ticket;
 pub use table::table;

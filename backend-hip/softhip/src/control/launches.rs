@@ -53,6 +53,7 @@ impl SoftDevice {
             packet_address: 0,
             queue_address: 0,
             hostcall_address: 0,
+            printf_address: 0,
             cooperative: shape.cooperative,
             bounds_only,
             site: call.site.clone(),

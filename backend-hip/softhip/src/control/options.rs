@@ -19,6 +19,9 @@ pub struct Selection {
 pub struct Options {
     /// Where allocations are placed follows from it.
     pub seed: u64,
+    /// Allocations lie across a multiple of 4 GiB, as on a GPU some do: arithmetic that loses the carry into the upper word of an address
+    /// leaves the allocation. Without it, addresses are easier to read.
+    pub straddle: bool,
     /// When work runs.
     pub policy: Policy,
     /// What is checked.
@@ -34,6 +37,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             seed: 0,
+            straddle: false,
             policy: Policy::Eager,
             checks: Checks::ALL,
             limits: Limits::default(),

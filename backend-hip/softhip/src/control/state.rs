@@ -19,6 +19,8 @@ pub(super) struct State {
     /// Launches that were refused, if failures are recorded.
     pub(super) refused: Vec<(Report, LaunchRecord)>,
     pub(super) fault: Option<Code>,
+    /// Findings are no fault.
+    pub(super) forgives: bool,
     pub(super) failing_allocation: Option<u64>,
     pub(super) selection: Selection,
     pub(super) label_by_arguments: bool,
@@ -39,6 +41,7 @@ impl State {
             notes: Vec::new(),
             refused: Vec::new(),
             fault: None,
+            forgives: false,
             failing_allocation: None,
             selection: Selection::default(),
             label_by_arguments: false,
@@ -65,10 +68,12 @@ impl State {
         selected
     }
 
-    /// Takes over what the scheduler found. The first finding makes the device unusable.
+    /// Takes over what the scheduler found. The first finding is the device's fault.
     pub(super) fn collect(&mut self) {
         for report in self.sched.take_findings() {
-            self.fault.get_or_insert(sticky_code(&report.problem));
+            if !self.forgives {
+                self.fault.get_or_insert(sticky_code(&report.problem));
+            }
             self.reports.push(report);
         }
         self.notes.extend(self.sched.take_notes());
@@ -78,6 +83,11 @@ impl State {
     pub(super) fn settle(&mut self) -> Result<(), Code> {
         self.collect();
         self.fault.map_or(Ok(()), Err)
+    }
+
+    /// What every call answers before it does anything.
+    pub(super) fn refusal(&self) -> Option<Code> {
+        self.fault.filter(|_| !self.sched.checks().go_on)
     }
 
     pub(super) fn synchronise(&mut self, memory: &Memory) -> Result<(), Code> {

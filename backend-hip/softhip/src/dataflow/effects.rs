@@ -56,7 +56,7 @@ pub(super) fn exec() -> RegisterSet {
 }
 
 /// Whether an instruction works lane by lane.
-pub(super) fn is_vector(format: Format) -> bool {
+pub fn is_vector(format: Format) -> bool {
     !matches!(format, Format::Sop1 | Format::Sop2 | Format::Sopc | Format::Sopk | Format::Sopp | Format::Smem)
 }
 

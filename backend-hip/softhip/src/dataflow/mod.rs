@@ -15,7 +15,7 @@ mod unwritten;
 mod ways;
 
 pub use dead::is_dead;
-pub use effects::Effects;
+pub use effects::{Effects, is_vector};
 pub use skip::skips_nothing;
 pub use unwritten::reads_unwritten;
 pub use ways::{Impossible, impossible};
@@ -23,7 +23,7 @@ pub use ways::{Impossible, impossible};
 use crate::isa::{Inst, Op};
 
 /// Where a wave goes on after the instruction `index` of `code`; `None` where that is not known: computed addresses and calls.
-fn successors(code: &[Inst], index: usize) -> Option<Vec<usize>> {
+pub fn successors(code: &[Inst], index: usize) -> Option<Vec<usize>> {
     let inst = &code[index];
     let find = |pc: u64| code.binary_search_by_key(&pc, |inst| inst.pc).ok();
     match inst.op {
@@ -48,8 +48,8 @@ fn successors(code: &[Inst], index: usize) -> Option<Vec<usize>> {
     }
 }
 
-/// Registers that instructions name by a number at run time: nothing is said about kernels that do so.
-fn indexes_registers(code: &[Inst]) -> bool {
+/// Whether instructions name registers by a number at run time: nothing is said about kernels that do so.
+pub fn indexes_registers(code: &[Inst]) -> bool {
     code.iter().any(|inst| {
         matches!(
             inst.op,

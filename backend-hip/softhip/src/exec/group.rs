@@ -10,6 +10,7 @@ use super::core::mode::Mode;
 use super::core::trap::Trap;
 use super::core::uop::Uop;
 use super::core::wave::{SCALARS, State, Wave};
+use super::go_on::{Finding, Findings, go_on};
 use super::gpr_index;
 use super::modifiers::{self, is_valu};
 use super::poison;
@@ -59,8 +60,18 @@ pub(super) struct Worker<'a> {
     host: Option<&'a Mutex<Host>>,
     pub(super) tally: Tally,
     notes: Notes,
+    /// What was wrong where the launch went on.
+    findings: Findings,
     /// Memory for [`Group::watch_waves`].
     within: Option<Box<Within>>,
+}
+
+/// What a thread leaves behind.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) tally: Tally,
+    pub(super) notes: Notes,
+    pub(super) findings: Vec<Finding>,
 }
 
 /// Races that cannot change a result, with the workgroups that completed them.
@@ -90,6 +101,17 @@ impl Failure {
             _ => None,
         };
         (self.inst.map(|inst| inst.pc), other)
+    }
+
+    /// Whether other workgroups could still say something new: they would not after an endless loop or an unknown instruction.
+    pub(super) fn ends_launch(&self) -> bool {
+        !matches!(
+            self.trap.problem,
+            Problem::Access { .. }
+                | Problem::Lds { .. }
+                | Problem::DivergentBarrier { .. }
+                | Problem::Trap { .. }
+        )
     }
 
     /// A race between workgroups: which of them comes second depends on their order.
@@ -139,21 +161,28 @@ impl<'a> Worker<'a> {
         let have = waves.len() as u32;
         waves.truncate(start.waves() as usize);
         waves.extend((have..start.waves()).map(wave));
-        let (tally, notes, within) = Default::default();
-        Self { program, memory, start, waves, lds, sizes, pace, host, tally, notes, within }
+        let (tally, notes, findings, within) = Default::default();
+        Self { program, memory, start, waves, lds, sizes, pace, host, tally, notes, findings, within }
     }
 
-    /// Leaves the state of waves to the next launch, and answers what was counted and noted.
-    pub(super) fn finish(self, spares: &Spares) -> (Tally, Notes) {
-        let Self { waves, lds, sizes, tally, notes, .. } = self;
+    /// Leaves the state of waves to the next launch, and answers what was counted, noted and found.
+    pub(super) fn finish(self, spares: &Spares) -> Finished {
+        let Self { waves, lds, sizes, tally, notes, findings, .. } = self;
         spares.put(Spare { waves, lds, sizes, checks: self.memory.checks() });
-        (tally, notes)
+        Finished { tally, notes, findings: findings.into_list() }
     }
 
-    /// Runs the workgroup with a linear number and coordinates to its end.
-    pub(super) fn run(&mut self, number: u32, coordinates: [u32; 3]) -> Result<(), Box<Failure>> {
+    /// Runs the workgroup with a linear number and coordinates to its end, and calls `each_turn` in between.
+    pub(super) fn run(
+        &mut self,
+        number: u32,
+        coordinates: [u32; 3],
+        mut each_turn: impl FnMut(&Tally),
+    ) -> Result<(), Box<Failure>> {
         let mut group = self.begin(number, coordinates);
-        while self.go_on(&mut group)? {}
+        while self.go_on(&mut group)? {
+            each_turn(&self.tally);
+        }
         self.end(&mut group)
     }
 
@@ -162,7 +191,7 @@ impl<'a> Worker<'a> {
         let mut group = self.memory.group(number);
         self.lds.reset();
         for (id, wave) in (0..).zip(&mut self.waves) {
-            self.program.clear(&mut wave.v);
+            self.program.leave_over(&mut wave.v);
             wave.scratch.reset();
             self.start.wave(wave, id, coordinates);
         }
@@ -228,9 +257,12 @@ impl<'a> Worker<'a> {
         global.or_else(|| self.lds.take_unsettled().map(|note| self.lds_race(note)))
     }
 
-    /// Gives every wave that can run its turn, and lets waves pass the barrier when all are there.
+    /// Gives every wave that can run its turn, and lets waves pass the barrier when all are there. The first one is another wave in each
+    /// workgroup: what depends on their order, as a sum by atomics does, differs between rows of a launch.
     fn turn(&mut self, group: &mut Group) -> Result<bool, Box<Failure>> {
-        for at in 0..self.waves.len() {
+        let count = self.waves.len();
+        let first = group.id() as usize % count.max(1);
+        for at in (first..count).chain(0..first) {
             if self.waves[at].state == State::Ready {
                 self.run_wave(group, at)?;
             }
@@ -285,7 +317,15 @@ impl<'a> Worker<'a> {
             program: self.program,
             trap: None,
         };
-        let step = interpret(&mut cx, self.pace.budget, self.pace.turn);
+        let mut step = interpret(&mut cx, self.pace.budget, self.pace.turn);
+        while step == Step::Trap && self.memory.checks().go_on {
+            step = go_on(&mut cx, &mut self.findings);
+            if step == Step::Next {
+                step = interpret(&mut cx, self.pace.budget, self.pace.turn);
+            } else if step == Step::Trap {
+                break;
+            }
+        }
         let trap = cx.trap.take();
         let wave = &mut self.waves[at];
         match step {
@@ -344,16 +384,10 @@ pub(super) fn interpret(c: &mut Cx<'_>, budget: u64, turn: u64) -> Step {
         {
             return Step::Trap;
         }
-        if u.splat != 0 {
-            c.splat(u);
-        }
-        let step = if c.wave.mode.flushes | c.wave.gpr_index | c.wave.vskip {
-            run_specially(c, u)
-        } else {
-            (u.run)(c, u)
-        };
+        let live = traced.is_some() && c.wave.exec() != 0;
+        let step = carry_out(c, u);
         if let Some(traced) = traced {
-            traced.mark(at, c.wave.pc);
+            traced.mark(at, c.wave.pc, live);
         }
         if step != Step::Next {
             c.wave.executed += executed;
@@ -365,6 +399,15 @@ pub(super) fn interpret(c: &mut Cx<'_>, budget: u64, turn: u64) -> Step {
         return c.fault(Trap::new(Problem::Budget { instructions: c.wave.executed }));
     }
     Step::Next
+}
+
+/// Runs an instruction.
+#[inline(always)]
+pub(super) fn carry_out(c: &mut Cx<'_>, u: &Uop) -> Step {
+    if u.splat != 0 {
+        c.splat(u);
+    }
+    if c.wave.mode.flushes | c.wave.gpr_index | c.wave.vskip { run_specially(c, u) } else { (u.run)(c, u) }
 }
 
 /// Runs an instruction under a mode that is not the usual one.

@@ -1,12 +1,15 @@
 //! Running all workgroups of a launch, on one thread or several.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::resume_unwind;
 use std::sync::{Mutex, PoisonError};
 
 use super::core::counters::Tally;
-use super::group::{Failure, Notes, Pace, Sizes, Worker};
+use super::go_on::{Finding, Findings};
+use super::group::{Failure, Finished, Notes, Pace, Sizes, Worker};
 use super::program::Program;
+use super::progress::Watch;
 use super::share::Shares;
 use super::spare::Spares;
 use super::start::Start;
@@ -30,14 +33,17 @@ pub(super) struct Groups<'a> {
     pub(super) host: Option<&'a Mutex<Host>>,
 }
 
-/// Something was wrong.
+/// What workgroups leave behind.
 #[derive(Debug)]
-pub(super) struct Failed {
-    /// The lowest workgroup that failed.
-    pub(super) group: u32,
-    pub(super) failure: Box<Failure>,
-    /// Some workgroup, not necessarily this one, raced with another: what is reported depends on their order.
+pub(super) struct Outcome {
+    pub(super) counters: Counters,
+    pub(super) notes: Notes,
+    /// What was wrong, that of the lowest workgroup first.
+    pub(super) findings: Vec<Finding>,
+    /// Some workgroup raced with another: what is reported depends on their order.
     pub(super) raced: bool,
+    /// Some workgroup has not run to its end.
+    pub(super) unfinished: bool,
 }
 
 /// One note for each pair of instructions: that of the lowest workgroup, whichever thread ran it.
@@ -52,18 +58,44 @@ pub(super) fn coordinates([x, y, _]: [u32; 3], number: u32) -> [u32; 3] {
     [number % x, number / x % y, number / x / y]
 }
 
-/// What has gone wrong so far.
+/// What ended workgroups so far.
 #[derive(Debug, Default)]
-struct Failures(Mutex<Option<Failed>>);
+struct Failures(Mutex<Vec<Finding>>);
 
 impl Failures {
-    fn add(&self, group: u32, failure: Box<Failure>) {
-        let mut first = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let raced = failure.is_race() || first.as_ref().is_some_and(|failed| failed.raced);
-        match &mut *first {
-            Some(failed) if failed.group < group => failed.raced = raced,
-            first => *first = Some(Failed { group, failure, raced }),
-        }
+    fn add(&self, group: u32, failure: Failure) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Finding::new(group, failure));
+    }
+}
+
+/// Sums up what the threads of a run leave behind.
+#[derive(Debug)]
+struct Sum(Outcome);
+
+impl Sum {
+    fn new(program: &Program) -> Self {
+        let counters = Counters { launches: 1, untested: program.untested().clone(), ..Counters::default() };
+        let (notes, findings) = (Notes::new(), Vec::new());
+        Self(Outcome { counters, notes, findings, raced: false, unfinished: false })
+    }
+
+    fn add(&mut self, Finished { tally, mut notes, mut findings }: Finished) {
+        tally.add_to(&mut self.0.counters);
+        self.0.notes.append(&mut notes);
+        self.0.findings.append(&mut findings);
+    }
+
+    /// The outcome, with what ended workgroups. Of those after `last`, some may not have run.
+    fn end(self, failures: Failures, last: u32) -> Outcome {
+        let Self(mut outcome) = self;
+        let mut ended = failures.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        outcome.unfinished = !ended.is_empty();
+        outcome.findings.append(&mut ended);
+        outcome.raced = outcome.findings.iter().any(|finding| finding.failure.is_race());
+        outcome.findings.retain(|finding| finding.group <= last);
+        outcome.findings = Findings::first_of_each(outcome.findings);
+        outcome.notes = first_of_each(outcome.notes);
+        outcome
     }
 }
 
@@ -74,9 +106,29 @@ struct Run<'a> {
     memory: &'a LaunchMemory,
     shares: Shares,
     failures: Failures,
+    watch: Option<Watch<'a>>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    fn new(groups: &'a Groups<'a>, memory: &'a LaunchMemory, threads: usize) -> Self {
+        let count = groups.dispatch.groups();
+        let watch = Watch::new(groups.dispatch.kernel.name(), count);
+        Self { groups, memory, shares: Shares::new(count, threads), failures: Failures::default(), watch }
+    }
+
+    /// What a worker's progress is counted from.
+    fn told(&self, tally: &Tally) -> u64 {
+        self.watch.as_ref().map_or(0, |_| tally.instructions())
+    }
+
+    /// Tells how far a worker has come.
+    fn tell(&self, told: &mut u64, tally: &Tally, ended: bool) {
+        if let Some(watch) = &self.watch {
+            let all = tally.instructions();
+            watch.add(all - std::mem::replace(told, all), ended);
+        }
+    }
+
     fn worker(&self) -> Worker<'_> {
         let Groups { program, start, sizes, spares, pace, host, .. } = *self.groups;
         Worker::new(program, self.memory, start, sizes, spares, (pace, host))
@@ -87,9 +139,15 @@ impl Run<'_> {
             if self.shares.is_beyond_failure(number) {
                 return;
             }
-            if let Err(failure) = worker.run(number, coordinates(self.groups.dispatch.grid, number)) {
-                self.shares.fail(number);
-                self.failures.add(number, failure);
+            let mut told = self.told(&worker.tally);
+            let at = coordinates(self.groups.dispatch.grid, number);
+            let result = worker.run(number, at, |tally| self.tell(&mut told, tally, false));
+            self.tell(&mut told, &worker.tally, true);
+            if let Err(failure) = result {
+                if !self.memory.checks().go_on || failure.ends_launch() {
+                    self.shares.fail(number);
+                }
+                self.failures.add(number, *failure);
             }
         }
     }
@@ -111,7 +169,7 @@ impl Run<'_> {
     }
 
     /// As [`run_all`](Self::run_all), on a thread of its own.
-    fn help(&self) -> (Tally, Notes) {
+    fn help(&self) -> Finished {
         let mut worker = self.worker();
         self.run_all(&mut worker);
         worker.finish(self.groups.spares)
@@ -120,17 +178,10 @@ impl Run<'_> {
 
 impl Groups<'_> {
     /// Runs them on up to `threads` threads.
-    pub(super) fn run(&self, memory: &LaunchMemory, threads: usize) -> Result<(Counters, Notes), Failed> {
+    pub(super) fn run(&self, memory: &LaunchMemory, threads: usize) -> Outcome {
         memory.set_alone(threads == 1);
-        let shares = Shares::new(self.dispatch.groups(), threads);
-        let run = Run { groups: self, memory, shares, failures: Failures::default() };
-        let untested = self.program.untested().clone();
-        let mut counters = Counters { launches: 1, untested, ..Counters::default() };
-        let mut notes = Notes::new();
-        let mut add = |(tally, mut found): (Tally, Notes)| {
-            tally.add_to(&mut counters);
-            notes.append(&mut found);
-        };
+        let run = Run::new(self, memory, threads);
+        let mut sum = Sum::new(self.program);
         let mut worker = run.worker();
         if threads > 1 {
             run.run_some(&mut worker, ALONE);
@@ -138,52 +189,52 @@ impl Groups<'_> {
         let helpers = if run.shares.is_left() { threads - 1 } else { 0 };
         if helpers == 0 {
             run.run_all(&mut worker);
-            add(worker.finish(self.spares));
+            sum.add(worker.finish(self.spares));
         } else {
             std::thread::scope(|scope| {
                 let others: Vec<_> = (0..helpers).map(|_| scope.spawn(|| run.help())).collect();
                 run.run_all(&mut worker);
-                add(worker.finish(self.spares));
+                sum.add(worker.finish(self.spares));
                 for other in others {
-                    add(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+                    sum.add(other.join().unwrap_or_else(|panic| resume_unwind(panic)));
                 }
             });
         }
-        match run.failures.0.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            None => Ok((counters, first_of_each(notes))),
-            Some(failed) => Err(failed),
-        }
+        sum.end(run.failures, run.shares.last())
     }
 
     /// Runs them together: all are there from the beginning, and get their turns one after the other, so that they can
     /// wait for each other.
-    pub(super) fn run_together(&self, memory: &LaunchMemory) -> Result<(Counters, Notes), Failed> {
+    pub(super) fn run_together(&self, memory: &LaunchMemory) -> Outcome {
         memory.set_alone(true);
-        let shares = Shares::new(self.dispatch.groups(), 1);
-        let run = Run { groups: self, memory, shares, failures: Failures::default() };
+        let run = Run::new(self, memory, 1);
         let begin = |number| {
             let mut worker = run.worker();
             let group = worker.begin(number, coordinates(self.dispatch.grid, number));
             (worker, group)
         };
-        let mut going: Vec<_> = (0..self.dispatch.groups()).map(begin).collect();
-        let untested = self.program.untested().clone();
-        let mut counters = Counters { launches: 1, untested, ..Counters::default() };
-        let mut notes = Notes::new();
-        while !going.is_empty() {
-            for (mut worker, mut group) in std::mem::take(&mut going) {
-                let number = group.id();
-                let failed = |failure| Failed { group: number, failure, raced: false };
-                if worker.go_on(&mut group).map_err(failed)? {
-                    going.push((worker, group));
+        let mut going: VecDeque<_> = (0..self.dispatch.groups()).map(begin).collect();
+        let mut sum = Sum::new(self.program);
+        while let Some((mut worker, mut group)) = going.pop_front() {
+            let mut told = run.told(&worker.tally);
+            let goes_on = worker.go_on(&mut group);
+            run.tell(&mut told, &worker.tally, !matches!(goes_on, Ok(true)));
+            let result = match goes_on {
+                Ok(true) => {
+                    going.push_back((worker, group));
                     continue;
                 }
-                worker.end(&mut group).map_err(failed)?;
-                let (tally, mut found) = worker.finish(self.spares);
-                tally.add_to(&mut counters);
-                notes.append(&mut found);
+                Ok(false) => worker.end(&mut group),
+                Err(failure) => Err(failure),
+            };
+            sum.add(worker.finish(self.spares));
+            if let Err(failure) = result {
+                run.failures.add(group.id(), *failure);
+                // The others may wait for it.
+                break;
             }
         }
-        Ok((counters, first_of_each(notes)))
+        going.into_iter().for_each(|(worker, _)| sum.add(worker.finish(self.spares)));
+        sum.end(run.failures, u32::MAX)
     }
 }

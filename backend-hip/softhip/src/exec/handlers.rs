@@ -1,7 +1,7 @@
 //! Which function carries an instruction out.
 
 use super::access::narrow::Width;
-use super::access::{buffer, ds, flat, global, permute};
+use super::access::{buffer, ds, flat, global, permute, typed};
 use super::core::cx::{Cx, Handler, Step};
 use super::core::trap::Trap;
 use super::core::uop::{Missing, Scalar, Uop};
@@ -28,6 +28,7 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
         .or_else(|| ds::handler(op))
         .or_else(|| global::handler(op))
         .or_else(|| buffer::handler(op))
+        .or_else(|| typed::handler(op))
         .or_else(|| flat::handler(op))
 }
 

@@ -4,16 +4,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use code_object::{CodeObject, Kernel, UserSgpr};
 
+use super::go_on::Finding;
 use super::group::{Failure, Pace, Sizes};
 use super::groups::{Groups, coordinates};
 use super::program::{Program, Registers};
 use super::spare::Spares;
 use super::start::Start;
-use crate::hostcall::Host;
+use crate::hostcall::{Host, buffered};
 use crate::isa::Inst;
 use crate::memory::{LaunchMemory, Site};
 use crate::report::{CodePlace, Problem, Report, ThreadPlace};
-use crate::sched::{Dispatch, Execute, Limits, Ran};
+use crate::sched::{Dispatch, Execute, Faulted, Limits, Ran};
 use crate::trace;
 
 /// Bytes of code that firmware skips when it has preloaded the arguments.
@@ -81,6 +82,16 @@ impl LoadedKernel {
         failure.trap.notes.into_iter().fold(report, Report::note)
     }
 
+    fn report_of(&self, dispatch: &Dispatch, finding: Finding) -> Report {
+        let Finding { group, failure, times } = finding;
+        let report = self.report(dispatch, group, failure);
+        match times {
+            0 | 1 => report,
+            2 => report.note("this instruction did so once more"),
+            times => report.note(format!("this instruction did so {} more times", times - 1)),
+        }
+    }
+
     fn place(&self, inst: &Inst) -> CodePlace {
         let address = inst.pc.wrapping_sub(self.base);
         let source = self.object.location(address).map(|at| Site::new(at.file.to_owned(), at.line));
@@ -121,13 +132,13 @@ impl Execute for LoadedKernel {
     /// their order reports. Every workgroup below a failed one is run to its end, and a launch with a race between
     /// workgroups is undone and run again on one thread. Kernels whose workgroups can see each other through atomics
     /// run on one thread anyway.
-    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Ran, Box<Report>> {
+    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Ran, Box<Faulted>> {
         let descriptor = self.kernel.descriptor;
         let preloads = descriptor.kernarg_preload & 127 != 0;
         // Firmware that preloads arguments skips the code that loads them otherwise.
         let entry = self.base.wrapping_add(self.kernel.entry) + if preloads { PRELOADED } else { 0 };
         let Some(entry) = self.program.index_of(entry) else {
-            return Err(self.refuse("the entry is no instruction"));
+            return Err(self.refuse("the entry is no instruction").into());
         };
         let start = Start::new(descriptor, dispatch, entry, memory)
             .map_err(|error| self.refuse(&error.to_string()))?;
@@ -153,25 +164,33 @@ impl Execute for LoadedKernel {
             groups.run(memory, 1)
         } else {
             let attempt = memory.revocable();
-            match groups.run(&attempt, threads) {
-                Err(failed) if failed.raced => groups.run(&attempt.undo(), 1),
-                outcome => outcome,
-            }
+            let outcome = groups.run(&attempt, threads);
+            if outcome.raced { groups.run(&attempt.undo(), 1) } else { outcome }
         };
-        let printed = host
+        let mut printed = host
             .map(|host| host.into_inner().unwrap_or_else(PoisonError::into_inner).printed())
             .unwrap_or_default();
-        match outcome {
-            Ok((counters, notes)) => {
-                let note = |(group, failure)| self.report(dispatch, group, failure);
-                Ok(Ran { counters, notes: notes.into_iter().map(note).collect(), printed })
-            }
-            Err(failed) => {
-                let report = self.report(dispatch, failed.group, *failed.failure);
-                let lines = String::from_utf8_lossy(&printed);
-                let said = lines.lines().last().map(|last| format!("the kernel's last words are: {last}"));
-                Err(Box::new(said.into_iter().fold(report, Report::note)))
-            }
+        let mut messages = Ok(());
+        if dispatch.printf_address != 0 {
+            let (text, whole) =
+                buffered::printed(memory, dispatch.printf_address, |hash| self.object.printf_format(hash));
+            printed.extend(text);
+            messages = whole;
         }
+        let note = |(group, failure)| self.report(dispatch, group, failure);
+        let notes = outcome.notes.into_iter().map(note).collect();
+        let ran = Ran { counters: outcome.counters, notes, printed };
+        let unfinished = outcome.unfinished;
+        let mut reports =
+            outcome.findings.into_iter().map(|finding| self.report_of(dispatch, finding)).collect::<Vec<_>>();
+        if let (Err(reason), true) = (messages, reports.is_empty()) {
+            reports.push(Report::new(Problem::HostRequest { reason }));
+        }
+        let Some(first) = reports.first_mut() else { return Ok(ran) };
+        let lines = String::from_utf8_lossy(&ran.printed);
+        if let Some(last) = lines.lines().last().filter(|_| unfinished) {
+            first.notes.push(format!("the kernel's last words are: {last}"));
+        }
+        Err(Box::new(Faulted { reports, unfinished, ran }))
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::core::file::VectorFile;
 use super::core::uop::Uop;
+use super::core::wave::LEFT_OVER;
 use super::handlers;
 use super::reach::{Decoded, reachable};
 use super::resolve::Layout;
@@ -141,15 +142,15 @@ impl Program {
         u32::from(self.layout.registers().vgprs)
     }
 
-    /// A fresh vector file: registers zero, constants in their places.
+    /// A fresh vector file: constants in their places.
     pub(super) fn vector_file(&self) -> VectorFile {
         self.layout.file()
     }
 
-    /// Clears the registers of a used vector file.
-    pub(super) fn clear(&self, file: &mut [Lanes]) {
+    /// Leaves in the registers of a vector file what nobody has written.
+    pub(super) fn leave_over(&self, file: &mut [Lanes]) {
         let registers = self.layout.registers();
-        file[..usize::from(registers.vgprs + registers.agprs)].fill([0; 64]);
+        file[..usize::from(registers.vgprs + registers.agprs)].fill([LEFT_OVER; 64]);
     }
 }
 
@@ -158,4 +159,22 @@ fn index_of(starts: &[u32], base: u64, address: u64) -> Option<u32> {
     let offset = address.wrapping_sub(base);
     let word = u32::try_from(offset / 4).ok().filter(|_| offset.is_multiple_of(4))?;
     starts.binary_search(&word).ok().map(|index| index as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wave_begins_with_what_others_left_and_not_with_zeros() {
+        // v_mov_b32 v1, 0x12345678; s_endpgm
+        let program =
+            Program::new(&[0x7e02_02ff, 0x1234_5678, 0xbf81_0000], 0, 0, Registers { vgprs: 3, agprs: 2 });
+        let mut file = program.vector_file();
+        let constants = file[5..].to_vec();
+        program.leave_over(&mut file);
+        assert!(file[..5].iter().flatten().all(|word| *word == LEFT_OVER && f32::from_bits(*word).is_nan()));
+        assert_eq!(file[5..], constants);
+        assert!(constants.iter().any(|lanes| lanes[0] == 0x1234_5678));
+    }
 }

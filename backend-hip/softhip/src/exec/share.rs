@@ -47,6 +47,11 @@ impl Shares {
         self.failed.fetch_min(group, Ordering::Relaxed);
     }
 
+    /// The last workgroup that has to run: the lowest that failed, or the last of all.
+    pub(super) fn last(&self) -> u32 {
+        self.failed.load(Ordering::Relaxed)
+    }
+
     /// A lower workgroup has failed: this one need not run.
     pub(super) fn is_beyond_failure(&self, group: u32) -> bool {
         group > self.failed.load(Ordering::Relaxed)

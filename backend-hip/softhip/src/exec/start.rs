@@ -3,7 +3,7 @@
 use code_object::{Descriptor, UserSgpr};
 
 use super::core::mode::Mode;
-use super::core::wave::{SCALARS, State, Wave};
+use super::core::wave::{LEFT_OVER, SCALARS, State, Wave};
 use crate::isa::inst::scalar;
 use crate::memory::{LaunchMemory, WAVE};
 use crate::sched::Dispatch;
@@ -87,9 +87,11 @@ impl Start {
         threads.div_ceil(WAVE as u32)
     }
 
-    /// Prepares wave `id` of the workgroup at `group`; the vector registers are zero already.
+    /// Prepares wave `id` of the workgroup at `group`; the vector registers are left over already.
     pub(super) fn wave(&self, wave: &mut Wave, id: u32, group: [u32; 3]) {
         wave.s = [0; SCALARS];
+        wave.s[..usize::from(scalar::FLAT_SCRATCH)].fill(LEFT_OVER);
+        wave.set_pair(scalar::VCC, u64::from(LEFT_OVER) << 32 | u64::from(LEFT_OVER));
         wave.s[..self.user.len()].copy_from_slice(&self.user);
         let mut next = self.user.len().max(self.descriptor.user_sgprs() as usize);
         for (dimension, coordinate) in (0..).zip(group) {

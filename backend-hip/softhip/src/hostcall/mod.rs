@@ -13,6 +13,7 @@
 //! A header is the next entry of its stack, the lanes that ask, the service, and a flag that the host takes back. A payload is
 //! 8 words for each lane.
 
+pub(crate) mod buffered;
 mod format;
 mod message;
 

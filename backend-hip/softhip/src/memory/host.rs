@@ -9,7 +9,7 @@ use super::group::Order;
 use super::launch::{LaunchMemory, Numbers};
 use super::ranges::Footprint;
 use super::site::Site;
-use super::space::{Slots, Space};
+use super::space::{Slots, Space, across};
 use super::{Checks, WideLocks, refusal};
 use crate::host::size;
 
@@ -72,6 +72,7 @@ pub struct Memory {
     pub(super) launches: Arc<Numbers>,
     wide: Arc<WideLocks>,
     seed: u64,
+    straddle: bool,
     pub(super) total: u64,
 }
 
@@ -96,8 +97,15 @@ impl Memory {
             launches: Arc::default(),
             wide: Arc::new(WideLocks::new()),
             seed,
+            straddle: false,
             total,
         }
+    }
+
+    /// Lets allocations lie across multiples of 4 GiB.
+    #[must_use]
+    pub fn straddling(self, straddle: bool) -> Self {
+        Self { straddle, ..self }
     }
 
     /// Drops all allocations and forgets that they were.
@@ -137,6 +145,8 @@ impl Memory {
             return Err(refuse());
         }
         let slot = if pinned { None } else { Some(state.slots.take(kind, size).ok_or_else(refuse)?) };
+        let across = if self.straddle && kind == AllocationKind::Device { across(size) } else { 0 };
+        let slot = slot.map(|base| base + across);
         if let Some(base) = slot
             && kind == AllocationKind::Kernarg
             && data.len() as u64 == size
@@ -365,6 +375,34 @@ mod tests {
 
     /// As many as arguments have slots, and some more.
     const LAUNCHES: u8 = 150;
+
+    #[test]
+    fn memory_that_straddles_lies_across_a_multiple_of_4_gib() {
+        let memory = Memory::new(1, 1 << 20).straddling(true);
+        for size in [1, 511, 512, 5000] {
+            let base = memory.allocate(size, AllocationKind::Device, None).unwrap();
+            assert!(base.is_multiple_of(256));
+            assert_eq!(base >> 32 != (base + size - 1) >> 32, size >= 512, "{base:#x} {size}");
+            let all: Vec<u8> =
+                (0..).map(|at: u64| at.to_le_bytes()[0]).take(crate::host::size(size)).collect();
+            memory.write(base, &all).unwrap();
+            let mut got = vec![0; all.len()];
+            memory.read(base, &mut got, true).unwrap();
+            assert_eq!(got, all);
+            for outside in [base - 1, base + size] {
+                let fault = memory.check(AccessKind::Read, outside, 1).unwrap_err();
+                assert_eq!(fault.nearest.map(|info| info.base), Some(base), "{outside:#x}");
+            }
+            let restored = Memory::new(7, 1 << 20);
+            restored.restore(&memory.snapshot(base).unwrap()).unwrap();
+            assert_eq!(restored.snapshot(base), memory.snapshot(base));
+            memory.free(base, None).unwrap();
+            assert!(
+                memory.freed_at(base + size - 1).is_some()
+                    && memory.check(AccessKind::Read, base, 1).is_err()
+            );
+        }
+    }
 
     #[test]
     fn arguments_that_take_the_place_of_others_are_their_own() {

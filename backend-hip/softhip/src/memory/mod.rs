@@ -72,13 +72,16 @@ pub struct Checks {
     pub strict_races: bool,
     /// Registers that are used before their load has been waited for, and missing wait states, are faults.
     pub waits: bool,
+    /// A launch goes on after a wrong access, which is dropped, and later work runs: several faults are found in one run.
+    pub go_on: bool,
 }
 
 impl Checks {
     /// Everything.
-    pub const ALL: Self = Self { uninitialised: true, races: true, strict_races: false, waits: true };
+    pub const ALL: Self =
+        Self { uninitialised: true, races: true, strict_races: false, waits: true, go_on: false };
     /// Only what is always checked.
-    pub const BOUNDS: Self = Self { uninitialised: false, races: false, strict_races: false, waits: false };
+    pub const BOUNDS: Self = Self { uninitialised: false, races: false, waits: false, ..Self::ALL };
 }
 
 impl Default for Checks {

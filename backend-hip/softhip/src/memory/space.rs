@@ -18,7 +18,8 @@ const FIRST_SLOT: u64 = 0x1000;
 /// ... and end here (64 TiB), below where 64-bit hosts place heaps and stacks. So an address tells
 /// which side it belongs to.
 const LAST_SLOT: u64 = 0x4000;
-const SLOTS: usize = index(LAST_SLOT - FIRST_SLOT);
+/// The last slot given away and the one behind it, where an allocation that lies across their border ends.
+const SLOTS: usize = index(LAST_SLOT - FIRST_SLOT + 1);
 
 /// A table from address to allocation, as it was at one moment. Launches hold the table of their start.
 #[derive(Debug, Clone)]
@@ -53,7 +54,8 @@ impl Space {
     #[inline]
     pub(super) fn resolve(&self, address: u64, len: u64) -> Option<(&Arc<Allocation>, u64)> {
         if let Some(allocation) = self.slot_of(address) {
-            let offset = address - allocation.base;
+            // An address before the allocation, in its first slot, is beyond every limit.
+            let offset = address.wrapping_sub(allocation.base);
             return fits(offset, len, allocation.limit).then_some((allocation, offset));
         }
         let (base, allocation) = self.pinned.range(..=address).next_back()?;
@@ -86,7 +88,7 @@ impl Space {
             self.live.insert(allocation.base, Arc::clone(&allocation));
         }
         let slot = (allocation.base >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
-        let slots = index(slot)..index(slot.saturating_add(allocation.size.div_ceil(SLOT_BYTES)));
+        let slots = index(slot)..index(slot.saturating_add(allocation.slots()));
         if let Some(entries) = self.slots.get_mut(slots) {
             entries.fill(Some(allocation));
         } else {
@@ -118,7 +120,7 @@ impl Space {
         let base = allocation.base;
         self.live.remove(&base);
         let slot = (base >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
-        let is_small = allocation.size <= SLOT_BYTES;
+        let is_small = allocation.slots() == 1;
         // A small one stands only in its slot. Most launches free their arguments so, once no launch looks at them any more.
         if is_small && let Some(Some(entry)) = self.slots.get_mut(index(slot)) {
             drop(allocation);
@@ -149,7 +151,7 @@ impl Space {
         let first = slot(start);
         if first < SLOTS as u64 {
             let last = slot(end - 1);
-            return start.is_multiple_of(SLOT_BYTES)
+            return start.is_multiple_of(ALIGNMENT)
                 && (first..=last).all(|slot| self.slots.get(index(slot)).is_some_and(Option::is_none));
         }
         let meets_slots = start >> SLOT_BITS < FIRST_SLOT && (end - 1) >> SLOT_BITS >= FIRST_SLOT;
@@ -235,6 +237,23 @@ impl Slots {
         self.queue(kind).extend(taken(base >> SLOT_BITS, size));
     }
 }
+
+impl Allocation {
+    /// The slots that its bytes are in.
+    fn slots(&self) -> u64 {
+        (self.base % SLOT_BYTES).saturating_add(self.size).div_ceil(SLOT_BYTES)
+    }
+}
+
+/// How far behind the beginning of its slot an allocation begins that is to lie across the slot's end, the middle of its bytes there: so
+/// offsets in it change the upper word of addresses. One that is longer than half a slot, or too short, begins with the slot.
+pub(super) const fn across(size: u64) -> u64 {
+    let before = size / 2 / ALIGNMENT * ALIGNMENT;
+    if before == 0 || size > SLOT_BYTES / 2 { 0 } else { SLOT_BYTES - before }
+}
+
+/// What addresses of allocations are multiples of, as the runtime promises.
+const ALIGNMENT: u64 = 256;
 
 /// The slots that an allocation which begins in slot `first` keeps from others: those of its bytes, and one after them.
 /// Only every second slot is ever given away.

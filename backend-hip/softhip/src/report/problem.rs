@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::place::{CodePlace, HostCall, Operation};
-use crate::memory::{AccessFault, AccessKind, AllocationInfo};
+use crate::memory::{AccessFault, AccessKind, AllocationInfo, FaultKind};
 
 /// Through which kind of instruction, or call, an access came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -160,6 +160,44 @@ pub enum Problem {
 }
 
 impl Problem {
+    /// The finding's kind in one word or two, with what is wrong where it is an access: `out of bounds`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Access { fault, .. } => match fault.kind {
+                FaultKind::Null => "null",
+                FaultKind::WildPointer => "wild pointer",
+                FaultKind::OutOfBounds { .. } => "out of bounds",
+                FaultKind::UseAfterFree { .. } => "use after free",
+                FaultKind::Reserved { .. } => "reserved",
+                FaultKind::Uninitialised { .. } => "uninitialised",
+                FaultKind::Misaligned { .. } => "misaligned",
+                FaultKind::ReadOnly { .. } => "read only",
+                FaultKind::Race { .. } => "race",
+            },
+            Self::Lds { fault } => match fault.problem {
+                LdsProblem::OutOfBounds { .. } => "local out of bounds",
+                LdsProblem::Uninitialised { .. } => "local uninitialised",
+                LdsProblem::Misaligned { .. } => "local misaligned",
+                LdsProblem::Race { .. } => "local race",
+            },
+            Self::DivergentBarrier { .. } => "divergent barrier",
+            Self::Budget { .. } => "budget",
+            Self::Instruction { .. } => "instruction",
+            Self::Trap { .. } => "trap",
+            Self::HostRequest { .. } => "host request",
+            Self::Launch { .. } => "launch",
+            Self::Leak { .. } => "leak",
+            Self::HostAccess { .. } => "host access",
+            Self::DoubleFree { .. } => "double free",
+            Self::InvalidFree { .. } => "invalid free",
+            Self::StreamRace { .. } => "stream race",
+            Self::Handle { .. } => "handle",
+            Self::MissingWait { .. } => "missing wait",
+            Self::Hazard { .. } => "hazard",
+            Self::CodeObject { .. } => "code object",
+        }
+    }
+
     /// The instruction that came first, where two came too close to each other.
     pub(crate) fn first_mut(&mut self) -> Option<&mut CodePlace> {
         match self {

@@ -95,6 +95,7 @@ impl Shape {
             Hidden::DynamicLdsSize => self.dynamic_lds.into(),
             // The launch lays out what these point to.
             Hidden::HostcallBuffer
+            | Hidden::PrintfBuffer
             | Hidden::MultigridSyncArg
             | Hidden::QueuePtr
             | Hidden::PrivateBase

@@ -31,6 +31,8 @@ pub struct Dispatch {
     pub queue_address: u64,
     /// Device address of the buffer of requests to the host, likewise.
     pub hostcall_address: u64,
+    /// Device address of the buffer of messages that are printed after the launch, likewise.
+    pub printf_address: u64,
     /// All workgroups are there at the same time.
     pub cooperative: bool,
     /// Only bounds, lifetimes, permissions and alignment are checked, whatever is checked elsewhere.
@@ -112,10 +114,27 @@ pub trait Execute: Debug + Send + Sync {
 
     /// Runs one launch to its end. A fault ends it early; the report names the instruction and the thread,
     /// and leaves the launch site to the caller.
-    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Ran, Box<Report>>;
+    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, limits: Limits) -> Result<Ran, Box<Faulted>>;
 }
 
-/// What a launch without a fault leaves behind.
+/// What a launch with a fault leaves behind.
+#[derive(Debug, Clone)]
+pub struct Faulted {
+    /// What was wrong, and at least one thing was: one report for each instruction and kind, the first one first.
+    pub reports: Vec<Report>,
+    /// Some workgroup has not run to its end, so that what it should have written may be missing.
+    pub unfinished: bool,
+    /// The rest.
+    pub ran: Ran,
+}
+
+impl From<Box<Report>> for Box<Faulted> {
+    fn from(report: Box<Report>) -> Self {
+        Self::new(Faulted { reports: vec![*report], unfinished: true, ran: Ran::default() })
+    }
+}
+
+/// What a launch leaves behind, besides faults.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Ran {
     /// What it cost.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Policy;
 use super::clock::Clock;
 use super::counters::Counters;
-use super::dispatch::Limits;
+use super::dispatch::{Faulted, Limits, Ran};
 use super::failed::{FailedLaunch, RecordLaunches};
 use super::queue::Queues;
 use super::race::{History, Past};
@@ -444,9 +444,7 @@ impl Scheduler {
             match entry.work.run(memory, mode) {
                 Ok(Outcome { footprint, ran }) => {
                     if let Some(ran) = ran {
-                        self.counters += &ran.counters;
-                        self.notes.extend(ran.notes);
-                        self.printed.extend(ran.printed);
+                        self.add(ran);
                     }
                     if let Some(operation) = operation {
                         let past = Past { stream, number: entry.number, operation, footprint };
@@ -455,18 +453,33 @@ impl Scheduler {
                         }
                     }
                 }
-                Err(Failed { report, launch }) => {
-                    let report = if report.launched.is_some() { *report } else { report.call(entry.call) };
-                    self.failed.extend(launch.map(|launch| (report.clone(), *launch)));
-                    self.fault(report);
+                Err(Failed { fault, launch }) => {
+                    let Faulted { reports, unfinished, ran } = *fault;
+                    if self.checks.go_on {
+                        self.add(ran);
+                    }
+                    // Later reads of what is missing would be consequences.
+                    self.checks.uninitialised &= !unfinished;
+                    let call = |report: Report| {
+                        if report.launched.is_some() { report } else { report.call(entry.call.clone()) }
+                    };
+                    let reports: Vec<_> = reports.into_iter().map(call).collect();
+                    self.failed.extend(reports.first().cloned().zip(launch.map(|launch| *launch)));
+                    reports.into_iter().for_each(|report| self.fault(report));
                 }
             }
         }
         self.queues.finish(stream, entry.number, entry.event);
     }
 
+    fn add(&mut self, ran: Ran) {
+        self.counters += &ran.counters;
+        self.notes.extend(ran.notes);
+        self.printed.extend(ran.printed);
+    }
+
     fn fault(&mut self, report: Report) {
-        self.halted = true;
+        self.halted = !self.checks.go_on;
         self.findings.push(report);
     }
 }

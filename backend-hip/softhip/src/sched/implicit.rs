@@ -6,7 +6,7 @@ use code_object::{ArgumentKind, Hidden, Kernel, UserSgpr};
 
 use super::dispatch::Dispatch;
 use super::run::{copy_fault, stage};
-use crate::hostcall::Layout;
+use crate::hostcall::{Layout, buffered};
 use crate::memory::{AllocationKind, Memory, PRIVATE_APERTURE, SHARED_APERTURE, WAVE};
 use crate::report::{Problem, Report};
 
@@ -34,6 +34,13 @@ impl Dispatch {
             memory.write(address, &layout.image(address)).map_err(copy_fault)?;
             self.hostcall_address = address;
             self.pass(kernel, &Hidden::HostcallBuffer, address);
+        }
+        if asks_for(kernel, &Hidden::PrintfBuffer) {
+            let address = self.room(buffered::SIZE.into(), "messages to be printed", memory)?;
+            addresses.push(address);
+            memory.write(address, &buffered::head()).map_err(copy_fault)?;
+            self.printf_address = address;
+            self.pass(kernel, &Hidden::PrintfBuffer, address);
         }
         // Without it, a kernel knows that its workgroups cannot meet.
         if self.cooperative && asks_for(kernel, &Hidden::MultigridSyncArg) {

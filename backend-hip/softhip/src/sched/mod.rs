@@ -28,7 +28,7 @@ pub(crate) use run::free_report;
 pub use arguments::{COMPUTE_UNITS, Given, LDS_LIMIT, Shape, assemble, check_pointers};
 pub use clock::Clock;
 pub use counters::Counters;
-pub use dispatch::{Dispatch, Execute, Limits, Ran};
+pub use dispatch::{Dispatch, Execute, Faulted, Limits, Ran};
 pub use engine::{Completion, EventId, Scheduler, StreamError, StreamId, Ticket};
 pub use failed::{FailedLaunch, RecordLaunches};
 pub use work::{CopyShape, End, HostBytes, POISON, Work};

@@ -1,6 +1,6 @@
 //! Running one operation.
 
-use super::dispatch::{Dispatch, Limits, Ran};
+use super::dispatch::{Dispatch, Faulted, Limits, Ran};
 use super::failed::{FailedLaunch, RecordLaunches, add_nearest, reachable};
 use super::work::{CopyShape, End, POISON, Work};
 use crate::memory::{AccessFault, AllocationKind, Checks, Footprint, Memory, MemoryError, Ranges};
@@ -16,14 +16,20 @@ pub(super) struct Outcome {
 /// Why an operation did not end well.
 #[derive(Debug)]
 pub(super) struct Failed {
-    pub(super) report: Box<Report>,
+    pub(super) fault: Box<Faulted>,
     /// The launch, if it was one and failures are recorded.
     pub(super) launch: Option<Box<FailedLaunch>>,
 }
 
+impl From<Box<Faulted>> for Failed {
+    fn from(fault: Box<Faulted>) -> Self {
+        Self { fault, launch: None }
+    }
+}
+
 impl From<Box<Report>> for Failed {
     fn from(report: Box<Report>) -> Self {
-        Self { report, launch: None }
+        Self::from(Box::<Faulted>::from(report))
     }
 }
 
@@ -150,14 +156,14 @@ fn launch(dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<Outcom
     }
     let kept = (*dispatch).clone();
     let before = (mode.record == RecordLaunches::Before).then(|| reachable(memory, &kept.kernarg));
-    execute(dispatch, memory, mode).map_err(|report| {
+    execute(dispatch, memory, mode).map_err(|fault| {
         let mut contents = before.unwrap_or_else(|| reachable(memory, &kept.kernarg));
-        add_nearest(memory, &report, &mut contents);
-        Failed { report, launch: Some(Box::new(FailedLaunch { dispatch: kept, memory: contents })) }
+        fault.reports.iter().take(1).for_each(|first| add_nearest(memory, first, &mut contents));
+        Failed { fault, launch: Some(Box::new(FailedLaunch { dispatch: kept, memory: contents })) }
     })
 }
 
-fn execute(mut dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Report>> {
+fn execute(mut dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<Outcome, Box<Faulted>> {
     let site = dispatch.site.clone();
     let mut addresses = Vec::new();
     let provided = dispatch.provide(memory, &mut addresses);
@@ -170,7 +176,8 @@ fn execute(mut dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<O
     let packet =
         dispatch.kernel.packet(&dispatch).map_or(Ok(None), |packet| stage(&packet, &dispatch, memory))?;
     dispatch.packet_address = packet.unwrap_or(0);
-    let checks = if dispatch.bounds_only { Checks::BOUNDS } else { mode.checks };
+    let bounds = Checks { go_on: mode.checks.go_on, ..Checks::BOUNDS };
+    let checks = if dispatch.bounds_only { bounds } else { mode.checks };
     let view = memory.launch(dispatch.groups(), checks);
     let view = if mode.footprints { view } else { view.without_footprint() };
     let result = dispatch.kernel.run(&dispatch, &view, mode.limits);
@@ -180,13 +187,19 @@ fn execute(mut dispatch: Box<Dispatch>, memory: &Memory, mode: Mode) -> Result<O
     release(&addresses, memory)?;
     release(arguments.as_slice(), memory)?;
     release(packet.as_slice(), memory)?;
+    let launched = |reports: &mut Vec<Report>| {
+        reports.iter_mut().for_each(|report| report.launched.clone_from(&site));
+    };
     match result {
         Ok(mut ran) => {
-            let notes = std::mem::take(&mut ran.notes).into_iter();
-            ran.notes = notes.map(|note| note.launched(site.clone())).collect();
+            launched(&mut ran.notes);
             Ok(Outcome { footprint, ran: Some(ran) })
         }
-        Err(report) => Err(Box::new(report.launched(site))),
+        Err(mut fault) => {
+            launched(&mut fault.reports);
+            launched(&mut fault.ran.notes);
+            Err(fault)
+        }
     }
 }
 

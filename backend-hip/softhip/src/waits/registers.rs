@@ -114,8 +114,11 @@ impl RegisterSet {
 pub struct Register(u16);
 
 impl Register {
-    /// Its number among all registers.
-    pub(super) fn index(self) -> usize {
+    /// How many there are, of all files.
+    pub const COUNT: usize = REGISTERS;
+
+    /// Its number among all registers: v0 is 0, a0 256, s0 512.
+    pub fn index(self) -> usize {
         self.0.into()
     }
 }

@@ -149,6 +149,7 @@ impl Device {
             packet_address: 0,
             queue_address: 0,
             hostcall_address: 0,
+            printf_address: 0,
             cooperative: false,
             bounds_only: false,
             site: None,
@@ -158,6 +159,7 @@ impl Device {
         // A launch that still holds the space would make the free copy it.
         drop(memory);
         self.memory.free(address, None).unwrap();
-        result.map(|ran| ran.counters)
+        // Without `go_on`, there is one.
+        result.map(|ran| ran.counters).map_err(|fault| Box::new(fault.reports[0].clone()))
     }
 }

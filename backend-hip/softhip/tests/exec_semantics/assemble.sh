@@ -6,7 +6,7 @@ cd "$(dirname "$0")"
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 {
-grep -hoE '"(v|s|ds|global|flat|scratch|buffer)_[a-z0-9_]+ [^"]*"' ./*.rs | tr -d '"'
+grep -hoE '"(v|s|ds|global|flat|scratch|t?buffer)_[a-z0-9_]+ [^"]*"' ./*.rs | tr -d '"'
     # The compares, and the 8-bit formats, are named by loops.
     for ty in f16 f32 f64 i16 u16 i32 u32 i64 u64; do
         case $ty in *64) regs="v[0:1], v[2:3]" ;; *) regs="v0, v2" ;; esac

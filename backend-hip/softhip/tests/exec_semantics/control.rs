@@ -95,11 +95,11 @@ fn jumps_out_of_the_code_are_reported() {
 #[test]
 fn unknown_operations_are_named_with_their_words() {
     let mut state = random_state(Pool::Bits, 6);
-    let words = words("v_trig_preop_f64 v[6:7], v[0:1], v2");
+    let words = words("v_screen_partition_4se_b32_e32 v6, v0");
     let problem = state.run(&words, &no_memory()).unwrap_err();
     let Problem::Instruction { words: named, reason } = problem else { panic!("{problem:?}") };
     assert_eq!(named, words);
-    assert!(reason.contains("v_trig_preop_f64"), "{reason}");
+    assert!(reason.contains("v_screen_partition_4se_b32"), "{reason}");
 }
 
 #[test]

@@ -176,6 +176,80 @@ fn taking_numbers_apart_and_scaling() {
     vector(Pool::F64, "v_ldexp_f64 v[6:7], v[0:1], 5", |l| Out::F64(l.ad() * 32.0));
 }
 
+/// The bits of `2/π` behind the point, by Machin's formula and long division.
+fn two_over_pi(bits: usize) -> Vec<bool> {
+    const WORDS: usize = 48;
+    type Fixed = [u32; WORDS];
+    // The highest word is the whole part.
+    fn divide(x: &mut Fixed, by: u32) {
+        let mut rest = 0u64;
+        for word in x {
+            rest = rest << 32 | u64::from(*word);
+            (*word, rest) = ((rest / u64::from(by)) as u32, rest % u64::from(by));
+        }
+    }
+    fn add(x: &mut Fixed, y: &Fixed, negative: bool) {
+        let mut carry = u64::from(negative);
+        for (word, more) in x.iter_mut().zip(y).rev() {
+            carry += u64::from(*word) + u64::from(if negative { !more } else { *more });
+            (*word, carry) = (carry as u32, carry >> 32);
+        }
+    }
+    fn arctangent(of_one_over: u32, times: u32) -> Fixed {
+        let mut power = [0; WORDS];
+        power[0] = times;
+        divide(&mut power, of_one_over);
+        let mut sum = power;
+        for (n, negative) in (3..1200).step_by(2).zip([true, false].into_iter().cycle()) {
+            divide(&mut power, of_one_over * of_one_over);
+            let mut term = power;
+            divide(&mut term, n);
+            add(&mut sum, &term, negative);
+        }
+        sum
+    }
+    let mut pi = arctangent(5, 16);
+    add(&mut pi, &arctangent(239, 4), true);
+    let mut rest = [0; WORDS];
+    rest[0] = 2;
+    (0..bits)
+        .map(|_| {
+            let twice = rest;
+            add(&mut rest, &twice, false);
+            let bit = rest >= pi;
+            if bit {
+                add(&mut rest, &pi, true);
+            }
+            bit
+        })
+        .collect()
+}
+
+#[test]
+fn segments_of_two_over_pi() {
+    let table = two_over_pi(1201);
+    for exponent in [0u64, 1, 1023, 1077, 1078, 1100, 1500, 1967, 1968, 2000, 2046, 2047] {
+        let mut state = random_state(Pool::F64, 4);
+        for lane in 0..64 {
+            state.vgprs[1][lane] = (exponent as u32) << 20 | if lane < 32 { 0 } else { 1 << 31 };
+            state.vgprs[2][lane] = (lane as u32 % 32) | (lane as u32 * 64);
+            state.vgprs[0][lane] = 0;
+        }
+        state.run(&words("v_trig_preop_f64 v[6:7], v[0:1], v2"), &no_memory()).unwrap();
+        for lane in 0..64 {
+            let shift = lane % 32 * 53 + (exponent as usize).saturating_sub(1077);
+            let digits =
+                (0..53).fold(0u64, |digits, i| digits << 1 | u64::from(table.get(shift + i) == Some(&true)));
+            let scale = if exponent >= 1968 { 75 } else { -53 };
+            let expected = libm::ldexp(digits as f64, scale - shift as i32);
+            let got = u64::from(state.vgprs[6][lane]) | u64::from(state.vgprs[7][lane]) << 32;
+            assert_eq!(got, expected.to_bits(), "exponent {exponent}, segment {}", lane % 32);
+        }
+    }
+    let sum: f64 = (1..).zip(&table).filter(|(_, bit)| **bit).map(|(i, _)| 0.5f64.powi(i)).sum();
+    assert!((sum - std::f64::consts::FRAC_2_PI).abs() < 1e-15);
+}
+
 #[test]
 fn approximations_are_within_one_ulp() {
     let near = |text: &str, f: fn(f64) -> f64| {

@@ -210,6 +210,34 @@ fn bytes() {
 }
 
 #[test]
+fn four_masked_sums_of_32_bits() {
+    let byte = |x: u32, i: u32| i64::from((x >> (8 * i)) & 255);
+    let masked = |a: u32, b: u32| {
+        (0..4).filter(|&i| byte(b, i) != 0).map(|i| (byte(a, i) - byte(b, i)).abs()).sum::<i64>()
+    };
+    for (text, saturates) in [
+        ("v_mqsad_u32_u8 v[8:11], v[0:1], v2, v[4:7]", false),
+        ("v_mqsad_u32_u8 v[8:11], v[0:1], v2, v[4:7] clamp", true),
+    ] {
+        let mut state = crate::bench::random_state(Pool::Bits, 3);
+        state.set_pair(126, 0x0fff_0000_ffff_f0f3);
+        let before = state.clone();
+        state.run(&crate::bench::words(text), &crate::bench::no_memory()).unwrap();
+        for lane in 0..64 {
+            let l = crate::bench::lane_of(&before, lane);
+            for i in 0..4 {
+                let sum =
+                    masked((l.a >> (8 * i)) as u32, l.bu()) as u64 + u64::from(before.vgprs[4 + i][lane]);
+                let sum = if saturates { sum.min(0xffff_ffff) } else { sum & 0xffff_ffff };
+                let active = 0x0fff_0000_ffff_f0f3u64 >> lane & 1 == 1;
+                let expected = if active { sum as u32 } else { before.vgprs[8 + i][lane] };
+                assert_eq!(state.vgprs[8 + i][lane], expected, "{text}, lane {lane}, {i}");
+            }
+        }
+    }
+}
+
+#[test]
 fn halves_zero_the_upper_half_or_keep_it() {
     bits("v_add_u16_e32 v6, v0, v2", |l| low(low(l.au()) + low(l.bu())));
     bits("v_sub_u16_e32 v6, v0, v2", |l| low(l.au().wrapping_sub(l.bu())));

@@ -376,6 +376,105 @@ fn permutes() {
     }
 }
 
+/// Exchanges at two places: the old values go to v6 on, dwords side by side.
+fn exchanges(text: &str, size: usize, offsets: [usize; 2]) {
+    for exec in [u64::MAX, 0x00ff_f0f0_1234_8001] {
+        let mut s = state(10);
+        s.vgprs[0] = std::array::from_fn(|lane| 8 * (lane as u32 * 5 % 64));
+        s.set_pair(126, exec);
+        let before = s.clone();
+        s.run(&words(text), &no_memory()).unwrap();
+        let mut lds = before.lds.clone();
+        for lane in 0..64 {
+            for (i, offset) in offsets.into_iter().enumerate() {
+                for byte in 0..size {
+                    let (register, shift) = (6 + (i * size + byte) / 4, 8 * (byte % 4));
+                    let (got, old) =
+                        (s.vgprs[register][lane] >> shift, before.vgprs[register][lane] >> shift);
+                    let at = before.vgprs[0][lane] as usize + offset + byte;
+                    let active = (exec >> lane) & 1 == 1;
+                    let expected = if active { before.lds[at] } else { old as u8 };
+                    assert_eq!(got as u8, expected, "{text}, lane {lane}, {i}");
+                    if active {
+                        lds[at] = (before.vgprs[2 + 2 * i + byte / 4][lane] >> shift) as u8;
+                    }
+                }
+            }
+        }
+        assert!(s.lds == lds, "{text}");
+    }
+}
+
+#[test]
+fn two_exchanges_at_once() {
+    exchanges("ds_wrxchg2_rtn_b32 v[6:7], v0, v2, v4 offset0:1 offset1:130", 4, [4, 520]);
+    exchanges("ds_wrxchg2st64_rtn_b32 v[6:7], v0, v2, v4 offset0:2 offset1:5", 4, [512, 1280]);
+    exchanges("ds_wrxchg2_rtn_b64 v[6:9], v0, v[2:3], v[4:5] offset1:70", 8, [0, 560]);
+    exchanges("ds_wrxchg2st64_rtn_b64 v[6:9], v0, v[2:3], v[4:5] offset0:2 offset1:1", 8, [1024, 512]);
+    // The first result may take the place of the second datum.
+    let mut s = state(11);
+    s.vgprs[0] = std::array::from_fn(|lane| 4 * lane as u32);
+    let before = s.clone();
+    s.run(&words("ds_wrxchg2_rtn_b32 v[4:5], v0, v2, v4 offset1:64"), &no_memory()).unwrap();
+    for lane in 0..64 {
+        assert_eq!(bytes(&s, 256 + 4 * lane, 4) as u32, before.vgprs[4][lane]);
+        assert_eq!(s.vgprs[4][lane], bytes(&before, 4 * lane, 4) as u32);
+    }
+}
+
+#[test]
+fn conditional_exchanges() {
+    atomic("ds_condxchg32_rtn_b64 v[6:7], v0, v[2:3]", true, |m, x, _| {
+        let halves = [0, 32].map(|at| {
+            let (old, datum) = (m >> at & 0xffff_ffff, x >> at & 0xffff_ffff);
+            if datum < 1 << 31 { old } else { datum - (1 << 31) }
+        });
+        halves[0] + (halves[1] << 32)
+    });
+}
+
+#[test]
+fn counters_of_active_lanes() {
+    for exec in [u64::MAX, 0x00ff_f0f0_1234_8001, 1 << 63, 0] {
+        for (text, sign) in [("ds_append v6 offset:8", 1), ("ds_consume v6 offset:8", -1)] {
+            let mut s = state(12);
+            s.set_pair(126, exec);
+            s.scalars[124] = 0x5_0064;
+            let before = s.clone();
+            s.run(&words(text), &no_memory()).unwrap();
+            let old = bytes(&before, 108, 4) as u32;
+            let lanes = (0..64).filter(|lane| exec >> lane & 1 == 1).count() as i64;
+            assert_eq!(bytes(&s, 108, 4) as u32, (i64::from(old) + sign * lanes) as u32, "{text}");
+            for lane in 0..64 {
+                let expected = if exec >> lane & 1 == 1 { old } else { before.vgprs[6][lane] };
+                assert_eq!(s.vgprs[6][lane], expected, "{text}, lane {lane}");
+            }
+        }
+    }
+}
+
+#[test]
+fn dwords_of_threads() {
+    let exec = 0x00ff_f0f0_1234_8001u64;
+    let mut s = state(13);
+    s.set_pair(126, exec);
+    s.scalars[124] = 0x7_0100;
+    let before = s.clone();
+    s.run(&words("ds_read_addtid_b32 v6 offset:16; ds_write_addtid_b32 v2 offset:1024"), &no_memory())
+        .unwrap();
+    let mut lds = before.lds.clone();
+    for lane in 0..64 {
+        let active = exec >> lane & 1 == 1;
+        let loaded = bytes(&before, 256 + 16 + 4 * lane, 4) as u32;
+        assert_eq!(s.vgprs[6][lane], if active { loaded } else { before.vgprs[6][lane] }, "lane {lane}");
+        if active {
+            let at = 256 + 1024 + 4 * lane;
+            lds[at..at + 4].copy_from_slice(&before.vgprs[2][lane].to_le_bytes());
+        }
+    }
+    assert!(s.lds == lds);
+}
+
 #[test]
 fn lds_out_of_bounds_names_the_limit() {
     let mut s = state(9);

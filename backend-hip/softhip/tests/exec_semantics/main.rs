@@ -28,3 +28,4 @@ mod modes;
 mod modifiers;
 mod packed;
 mod scalar;
+mod typed;

@@ -328,6 +328,35 @@ fn loads_to_lds_write_a_dword_per_lane() {
 }
 
 #[test]
+fn private_memory_to_lds() {
+    let cases: [(&str, Extension); 5] = [
+        ("scratch_store_dword off, v2, off offset:8; scratch_load_lds_dword off, off offset:8", |x| x),
+        ("scratch_store_dword off, v2, off offset:8; scratch_load_lds_ubyte off, off offset:8", |x| x & 0xff),
+        ("scratch_store_dword off, v2, off offset:8; scratch_load_lds_sbyte off, off offset:8", |x| {
+            x as i8 as u32
+        }),
+        ("scratch_store_dword off, v2, off offset:8; scratch_load_lds_ushort off, off offset:8", |x| {
+            x & 0xffff
+        }),
+        ("scratch_store_dword off, v2, off offset:8; scratch_load_lds_sshort off, off offset:8", |x| {
+            x as i16 as u32
+        }),
+    ];
+    for (text, place) in cases {
+        let mut world = World::new();
+        world.state.lds = vec![0xee; 1024];
+        world.state.scalars[124] = 64;
+        let before = world.state.clone();
+        world.run(text).unwrap();
+        for lane in 0..64 {
+            let got = word(&world.state.lds, 64 + 8 + 4 * lane, 4);
+            assert_eq!(got, place(before.vgprs[2][lane]), "{text}, lane {lane}");
+        }
+        assert_eq!(world.state.vgprs, before.vgprs);
+    }
+}
+
+#[test]
 fn private_memory_in_every_width() {
     let low = |x: u32, old: u32| old & 0xffff_0000 | x & 0xffff;
     let high = |x: u32, old: u32| old & 0xffff | x << 16;

@@ -8,7 +8,7 @@ use softhip::memory::{
 };
 use softhip::report::{CodePlace, HostCall, Problem, Report, Segment, ThreadPlace};
 use softhip::sched::{
-    CopyShape, Counters, Dispatch, End, Execute, Limits, Policy, Ran, Scheduler, StreamId, Work,
+    CopyShape, Counters, Dispatch, End, Execute, Faulted, Limits, Policy, Ran, Scheduler, StreamId, Work,
 };
 
 /// A kernel of one wave.
@@ -23,7 +23,7 @@ impl Execute for Kernel {
         "double"
     }
 
-    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, _: Limits) -> Result<Ran, Box<Report>> {
+    fn run(&self, dispatch: &Dispatch, memory: &LaunchMemory, _: Limits) -> Result<Ran, Box<Faulted>> {
         let Self::Double { buffer } = self;
         let addresses: [u64; WAVE] = std::array::from_fn(|lane| buffer + 4 * lane as u64);
         let access = WaveAccess {
@@ -44,11 +44,11 @@ impl Execute for Kernel {
                 instruction: "global_load_dword".into(),
                 source: None,
             };
-            Box::new(
+            Box::<Faulted>::from(Box::new(
                 Report::new(Problem::Access { segment: Segment::Global, fault: fault.fault })
                     .at(code)
                     .by(place),
-            )
+            ))
         };
         memory.load(&mut group, &access, &mut values).map_err(fail)?;
         values[0].iter_mut().for_each(|value| *value *= 2);
@@ -106,6 +106,7 @@ impl Rig {
             packet_address: 0,
             queue_address: 0,
             hostcall_address: 0,
+            printf_address: 0,
             cooperative: false,
             bounds_only: false,
             site: Some(Site::new("launch.rs", 9)),

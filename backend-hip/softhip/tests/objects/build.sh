@@ -12,7 +12,7 @@ fi
 for source in *.hip; do
     stem=${source%.hip}
     "${CLANG:-clang++-19}" -x hip --offload-arch=gfx942 --cuda-device-only --no-gpu-bundle-output \
-        -nogpulib -nogpuinc -std=c++17 -O3 -ffp-contract=fast -gline-tables-only -fhip-kernel-arg-name -fuse-cuid=none \
+        -nogpulib -nogpuinc -std=c++17 -O3 -ffp-contract=fast -gline-tables-only -fhip-kernel-arg-name -fuse-cuid=none -mprintf-kind=buffered \
         -ffile-prefix-map="$PWD=." -fdebug-compilation-dir=. -Qn -o "$out/$stem.hsaco" "$source"
     [ "$out" = . ] || cmp "$stem.hsaco" "$out/$stem.hsaco"
 done

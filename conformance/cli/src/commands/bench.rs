@@ -58,7 +58,7 @@ impl Bench {
         let file = self.model.file.open()?;
         let job = Measure { args: &self, file: &file, begin };
         let measured = self.model.run(job)?;
-        let host = matches!(self.model.backend.as_str(), "cpu" | "cpu-exact");
+        let host = matches!(self.model.backend(), "cpu" | "cpu-exact");
         let peaks = (host && !self.no_peaks).then(|| Roofline::measure(&Threads::new(self.model.threads)));
         let size = Size::of(&file);
         print(&table(&self, &measured, &size, peaks));
@@ -75,7 +75,7 @@ impl Bench {
 impl Bench {
     /// What enters products with quantised weights.
     fn activations(&self) -> Activations {
-        if self.model.backend == "cpu" { Activations::Int8 } else { Activations::Exact }
+        if self.model.backend() == "cpu" { Activations::Int8 } else { Activations::Exact }
     }
 }
 

@@ -81,8 +81,8 @@ impl Save {
         let id = self.model.id()?;
         let prompt = file.prompt(&self.prompt)?;
         let run = self.model.to_run(&file, &prompt, self.n, CHUNK);
-        let extract = Extract { run, model: &id, backend: &self.model.backend, filter: &self.at };
-        match on_backend(&self.model.backend, &self.model.settings(), extract)?? {
+        let extract = Extract { run, model: &id, backend: self.model.backend(), filter: &self.at };
+        match on_backend(self.model.backend(), &self.model.settings(), extract)?? {
             Extracted::Nowhere { layers, points } => {
                 let points: Vec<_> = points.into_iter().collect();
                 let (at, points) = (&self.at, points.join(", "));

@@ -1,28 +1,35 @@
 //! `assay check`: the main job.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+mod foreign;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use assay_cli::backends::{self, KNOWN, OpenError, Settings};
+use assay_cli::backends::{self, KNOWN, OpenError, PLUGIN, Settings};
+use assay_cli::numbers;
 use assay_cli::report::coverage::Coverage;
 use assay_cli::report::unreached;
-use assay_cli::report::{self, DeviceCode, Provenance, Sweep, Tested};
+use assay_cli::report::{DeviceCode, Plan, PluginFile, Provenance, Sweep, Tested, not_run_shard};
 use assay_cli::sweep;
 use assay_cli::worker::{Recipe, Worker};
+use conformance::declaration::{self, Contradiction};
 use conformance::expectations::Expectations;
 use conformance::guard::Guard;
 use conformance::name::CaseName;
 use conformance::outcome::{CaseResult, Outcome};
 use conformance::random::RandomCases;
 use conformance::suite::{self, Filter, Shard, Slice};
+use conformance::taken::Taken;
 use conformance::{control, regressions, shrink};
-use forensics::{capsule, replay};
-use kernels::Stem;
+use forensics::{capsule, provenance, replay};
+use kernels::{Identity, Stem};
 
 use super::interrupt::{self, Watch};
+use super::kernels::KernelArgs;
 use super::progress::Progress;
-use super::{End, Trouble, github, guard, print, say};
+use super::reports::{self, Reports};
+use super::{End, Trouble, github, guard, say};
 
 /// Failing cases of one op and format that are made smaller; the others are of the same making, as a rule.
 const SHRUNK_PER_GROUP: usize = 1;
@@ -41,7 +48,9 @@ Examples:
   assay check --shard 2/4 --junit out.xml    a quarter of the work, for CI
   assay check --save-capsules failed/        and the failing ops, to run anywhere
   assay check --capsules failed/             a folder of capsules as a regression suite
+  assay check --plugin ./libmine.so           a backend of yours, in any language (conformance/plugin/README.md)
   assay check rope --coverage rope.html      what of rope's machine code its cases reach, on the software device
+  assay check --kernels mine.hsaco --manifest mine.toml   kernels of your own, all cases of the ops that the manifest has
   assay check --guard fence-after            an access past the end of a buffer kills its worker
 
 Ctrl-C ends the sweep early: the cases that have ended are reported, the report says that it is partial, and the exit code is
@@ -66,7 +75,7 @@ pub struct Check {
     #[arg(long, default_value = "1/1", value_name = "I/N")]
     shard: Shard,
     /// Worker processes; as many as there are cores unless given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = numbers::jobs())]
     jobs: Option<u16>,
     /// Seconds that a case may take.
     #[arg(long, default_value_t = 60, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
@@ -77,31 +86,41 @@ pub struct Check {
     /// Known failures.
     #[arg(long, value_name = "FILE")]
     expectations: Option<PathBuf>,
-    /// Cases that failed before and run first [default: assay-regressions.txt].
+    /// Cases that failed before and run first [default: assay-regressions.txt, and none for a shard].
     #[arg(long, value_name = "FILE")]
     regressions: Option<PathBuf>,
     /// Runs the capsules of a folder instead of the cases.
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", conflicts_with = "shard")]
     capsules: Option<PathBuf>,
     /// Saves the ops of failing cases, made smaller, as capsules in this folder.
     #[arg(long, value_name = "DIR")]
     save_capsules: Option<PathBuf>,
-    /// Writes everything as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Writes `JUnit` XML.
-    #[arg(long, value_name = "FILE")]
-    junit: Option<PathBuf>,
-    /// Writes a page to open in a browser.
-    #[arg(long, default_value = "assay-report.html", value_name = "FILE")]
-    html: PathBuf,
+    /// A backend of yours: a library that implements assay.h, or a Python file (.py). It is called plugin, and is the only one unless
+    /// --backend names others.
+    #[arg(long, visible_alias = "python", value_name = "FILE")]
+    plugin: Option<PathBuf>,
+    #[command(flatten)]
+    reports: Reports,
     /// Writes which blocks and branch directions of the kernels were reached on the software device: a page, or JSON where the name ends
     /// in .json. The cases run in this process, on soft unless --backend says which of its schedules or mutants.
     #[arg(long, value_name = "FILE")]
     coverage: Vec<PathBuf>,
+    #[command(flatten)]
+    kernels: KernelArgs,
     /// Prints failures as annotations of GitHub Actions too; a step of GitHub Actions does so anyway.
     #[arg(long)]
     github: bool,
+}
+
+/// What the steps after the cases of a backend need.
+#[derive(Clone, Copy)]
+struct Follow<'f> {
+    backend: &'f str,
+    taken: &'f Taken,
+    settings: &'f Settings,
+    foreign: Option<&'f foreign::Foreign>,
+    expectations: &'f Expectations,
+    watch: &'f Watch,
 }
 
 /// A backend that is there.
@@ -109,6 +128,8 @@ struct Opened {
     name: String,
     /// The cases around its break points.
     around: Vec<String>,
+    /// The types in which it takes ops that it does not take in f32.
+    taken: Taken,
 }
 
 impl Check {
@@ -122,24 +143,42 @@ impl Check {
             Some(path) => Expectations::read(path).map_err(Trouble::input)?,
             None => Expectations::default(),
         };
-        for path in [Some(&self.html), self.json.as_ref(), self.junit.as_ref()].into_iter().flatten() {
-            writable(path)?;
-        }
+        self.reports.prepare()?;
         self.check_regressions()?;
         self.prepare_coverage()?;
-        let settings = Settings::from_env();
+        self.kernels.need_device_code(self.backends())?;
+        let kernels = self.kernels.resolve()?;
+        let settings = Settings { foreign: kernels.files(), ..self.settings() };
+        let foreign = foreign::Foreign::open(&kernels)?;
         let mut finished = Sweep {
+            flags: self.kernels.files().map_or(String::new(), |files| files.text()),
             provenance: Provenance::here(),
             filter: self.filter.clone(),
             seed: self.seed,
             ..Sweep::default()
         };
+        finished.plan = Plan {
+            shard: self.shard,
+            random: self.cases,
+            guard: self.guard.to_string(),
+            expectations: match &self.expectations {
+                Some(path) => Some(provenance::sha256(path).map_err(Trouble::input)?),
+                None => None,
+            },
+            ..Plan::default()
+        };
         if self.shard != Shard::WHOLE {
-            finished.not_run.push(format!("shard {} of the cases", self.shard));
+            finished.not_run.push(not_run_shard(self.shard));
         }
         let mut open = Vec::new();
         for name in self.backends() {
-            match backends::open(&name, self.guard) {
+            if name == PLUGIN {
+                let (identity, taken) = self.open_plugin(&settings, &mut finished)?;
+                finished.backends.push(Tested { name: name.clone(), identity });
+                open.push(Opened { name, around: Vec::new(), taken });
+                continue;
+            }
+            match backends::open_with(&name, self.guard, &settings) {
                 // Without a GPU its backend is left out, unless it was asked for.
                 Err(OpenError::NoGpu { why }) if !self.asked_for(&name) => {
                     say(&format!("{name} is left out: {why}"));
@@ -150,7 +189,8 @@ impl Check {
                     finished.backends.push(Tested { name: name.clone(), identity: target.identity() });
                     let filter = Filter::new(&self.filter);
                     let around = suite::names_around_breakpoints(&name, target.as_ref(), &filter);
-                    open.push(Opened { name, around });
+                    let taken = Taken::by(target.as_ref());
+                    open.push(Opened { name, around, taken });
                 }
             }
         }
@@ -158,18 +198,25 @@ impl Check {
         if let Some(folder) = &self.capsules {
             for Opened { name, .. } in &open {
                 note_device_code(name, &settings, Stem::ALL, &mut finished)?;
-                self.run_capsules(folder, name, &expectations, &watch, &mut finished)?;
+                self.run_capsules(folder, name, &settings, &expectations, &watch, &mut finished)?;
             }
         } else {
-            self.sweep(&open, &settings, &expectations, &watch, &mut finished)?;
+            self.sweep(&open, &settings, foreign.as_ref(), &expectations, &watch, &mut finished)?;
         }
         finished.interrupted = watch.interrupted();
+        if let Some(foreign) = foreign.as_ref().filter(|_| !finished.interrupted && self.capsules.is_none()) {
+            foreign.ran(&mut finished)?;
+        }
         if finished.results.is_empty() {
             if !finished.interrupted {
                 return Err(self.nothing_ran());
             }
             say("interrupted before a case had ended: there is no report");
             return Ok(End::Interrupted);
+        }
+        if !finished.interrupted && open.iter().any(|opened| opened.name == PLUGIN) {
+            finished.discount_refusals(PLUGIN);
+            self.plugin_reached(&finished)?;
         }
         if let (true, Some(folder)) = (finished.device_code.is_empty(), &settings.objects) {
             say(&format!(
@@ -186,6 +233,35 @@ impl Check {
         })
     }
 
+    /// As the environment asks, with what flags add.
+    fn settings(&self) -> Settings {
+        Settings::from_env().with_plugin(self.plugin.as_deref())
+    }
+
+    /// What the plug-in is. It is opened in a worker, which it may take with it.
+    fn open_plugin(&self, settings: &Settings, finished: &mut Sweep) -> Result<(Identity, Taken), Trouble> {
+        let path = settings.plugin.as_ref().ok_or(OpenError::NoPlugin)?;
+        let described = describe_plugin(self.recipe(None, settings)?)?;
+        let sha256 =
+            provenance::sha256(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
+        finished.plugin = Some(PluginFile { file: path.display().to_string(), sha256 });
+        Ok(described)
+    }
+
+    /// A plug-in that implements nothing of what was chosen is no pass.
+    fn plugin_reached(&self, finished: &Sweep) -> Result<(), Trouble> {
+        if finished.reached(PLUGIN) {
+            return Ok(());
+        }
+        let mut reasons = finished.results.iter().filter_map(|result| match &result.outcome {
+            Outcome::Unsupported(why) => Some(why.as_str()),
+            _ => None,
+        });
+        let file = finished.plugin.as_ref().map_or("", |plugin| plugin.file.as_str());
+        let why = reasons.next().map_or(String::new(), |why| format!(": {why}"));
+        Err(Trouble::Input(format!("{file} implements none of the cases of '{}'{why}", self.filter)))
+    }
+
     /// Why there is no result.
     fn nothing_ran(&self) -> Trouble {
         if let Some(folder) = &self.capsules {
@@ -200,9 +276,10 @@ impl Check {
         Trouble::Input(what + &super::backend_words(&self.filter))
     }
 
-    /// The file of cases that failed before.
-    fn regressions(&self) -> &Path {
-        self.regressions.as_deref().unwrap_or(Path::new("assay-regressions.txt"))
+    /// The file of cases that failed before. What lies about on one machine must not change what a sweep of several is made of.
+    fn regressions(&self) -> Option<&Path> {
+        let usual = (self.shard == Shard::WHOLE).then_some(Path::new("assay-regressions.txt"));
+        self.regressions.as_deref().or(usual)
     }
 
     /// A list of regressions that was asked for and holds none is a mistake.
@@ -236,22 +313,24 @@ impl Check {
                 "--coverage and --cases do not go together: random cases run in other processes".into(),
             ));
         }
-        self.coverage.iter().try_for_each(|path| writable(path))?;
+        self.coverage.iter().try_for_each(|path| reports::writable(path))?;
         softhip::trace::start();
         Ok(())
     }
 
     /// Whether every case runs on the program's own kernels: then what no case reaches is listed with a reason.
     fn reaches_all(&self, finished: &Sweep) -> bool {
+        let own = self.kernels.files().is_none() && Settings::from_env().objects.is_none();
         let whole =
-            self.full && self.filter.is_empty() && self.shard == Shard::WHOLE && !finished.interrupted;
-        whole && self.backends() == ["soft"] && Settings::from_env().objects.is_none()
+            own && self.full && self.filter.is_empty() && self.shard == Shard::WHOLE && !finished.interrupted;
+        whole && self.backends() == ["soft"]
     }
 
     /// Writes what was reached; whether what was not is as listed, where that is known.
     fn report_coverage(&self, finished: &Sweep) -> Result<bool, Trouble> {
         let kernels = finished.device_code.iter().flat_map(|code| code.object.kernels.iter().cloned());
         let coverage = Coverage::here(kernels);
+        let print = |text: &str| self.reports.tell(text);
         print(&coverage.text());
         for path in &self.coverage {
             coverage.write(path).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))?;
@@ -277,10 +356,14 @@ impl Check {
 
     /// Those asked for, that of the case asked for, or all that there are.
     fn backends(&self) -> Vec<String> {
+        if self.plugin.is_some() {
+            let others = self.backend.iter().filter(|name| *name != PLUGIN);
+            return std::iter::once(PLUGIN.to_owned()).chain(others.cloned()).collect();
+        }
         match CaseName::parse(&self.filter) {
             _ if !self.backend.is_empty() => self.backend.clone(),
             Ok((_, backend)) => vec![backend],
-            Err(_) if !self.coverage.is_empty() => vec!["soft".into()],
+            Err(_) if !self.coverage.is_empty() || self.kernels.files().is_some() => vec!["soft".into()],
             Err(_) => KNOWN.iter().map(|k| k.name.to_owned()).collect(),
         }
     }
@@ -293,11 +376,19 @@ impl Check {
     }
 
     /// How workers are started: for one backend, or for cases that say theirs.
-    fn recipe(&self, backend: Option<&str>) -> Result<Recipe, Trouble> {
+    fn recipe(&self, backend: Option<&str>, settings: &Settings) -> Result<Recipe, Trouble> {
         let program =
             std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
         let timeout = Duration::from_secs(self.timeout);
-        Ok(Recipe { program, backend: backend.map(Into::into), guard: self.guard, timeout, record: None })
+        Ok(Recipe {
+            program,
+            backend: backend.map(Into::into),
+            guard: self.guard,
+            timeout,
+            record: None,
+            foreign: settings.foreign.clone(),
+            plugin: settings.plugin.clone(),
+        })
     }
 
     /// Whether all cases run or a slice of them. Who selects cases gets all that were selected.
@@ -306,21 +397,30 @@ impl Check {
         if self.full || selects { Slice::Full } else { Slice::Quick }
     }
 
-    /// The cases of one backend: those that failed before, then the enumerated ones and those around its break points. Also how many the slice left out.
-    fn names(&self, opened: &Opened, kept: &[String]) -> Result<(Vec<String>, usize), Trouble> {
+    /// The cases of one backend, in all parts of the sweep: those that failed before, then the enumerated ones and those around its break
+    /// points. Also how many the slice left out.
+    fn names(
+        &self,
+        opened: &Opened,
+        kept: &[String],
+        foreign: Option<&foreign::Foreign>,
+    ) -> Result<(Vec<String>, usize), Trouble> {
         let (backend, filter) = (opened.name.as_str(), Filter::new(&self.filter));
-        let of_backend = |name: &&String| name.split('/').nth(1) == Some(backend) && filter.matches(name);
+        let wanted = |name: &String| foreign.is_none_or(|foreign| foreign.has(name));
+        let of_backend =
+            |name: &&String| name.split('/').nth(1) == Some(backend) && filter.matches(name) && wanted(name);
         let mut names: Vec<String> = kept.iter().filter(of_backend).cloned().collect();
-        let mut all = suite::names(backend, &filter);
+        let mut all = opened.taken.pose_all(suite::names(backend, &filter));
         let enumerated: HashSet<&String> = all.iter().collect();
         let around: Vec<_> =
             opened.around.iter().filter(|name| !enumerated.contains(name)).cloned().collect();
         all.extend(around);
+        all.retain(&wanted);
         let total = all.len();
         let slice = self.slice().of(all);
         let left_out = total - slice.len();
         let known: HashSet<String> = names.iter().cloned().collect();
-        names.extend(self.shard.of(slice).into_iter().filter(|name| !known.contains(name)));
+        names.extend(slice.into_iter().filter(|name| !known.contains(name)));
         if names.is_empty() && CaseName::parse(&self.filter).is_ok_and(|(_, of)| of == backend) {
             suite::understands(&self.filter).map_err(Trouble::input)?;
             names.push(self.filter.clone());
@@ -333,24 +433,30 @@ impl Check {
         &self,
         backends: &[Opened],
         settings: &Settings,
+        foreign: Option<&foreign::Foreign>,
         expectations: &Expectations,
         watch: &Watch,
         finished: &mut Sweep,
     ) -> Result<(), Trouble> {
-        let in_file =
-            |e: &dyn std::fmt::Display| Trouble::Input(format!("{}: {e}", self.regressions().display()));
-        let kept = regressions::read(self.regressions()).map_err(|e| in_file(&e))?;
-        kept.iter().try_for_each(|name| suite::understands(name)).map_err(|e| in_file(&e))?;
-        let mut of_backends = Vec::new();
+        let mut kept = Vec::new();
+        if let Some(path) = self.regressions() {
+            let in_file = |e: &dyn std::fmt::Display| Trouble::Input(format!("{}: {e}", path.display()));
+            kept = regressions::read(path).map_err(|e| in_file(&e))?;
+            kept.iter().try_for_each(|name| suite::understands(name)).map_err(|e| in_file(&e))?;
+        }
+        let (mut of_backends, mut planned_names) = (Vec::new(), Vec::new());
         for opened in backends {
             let backend = &opened.name;
-            let (names, left_out) = self.names(opened, &kept)?;
+            let (names, left_out) = self.names(opened, &kept, foreign)?;
             finished.left_out += left_out;
+            planned_names.extend(names.iter().cloned());
+            let names = self.shard.of(names);
             let stems = stems(&names);
             reachable(backend, &stems)?;
             note_device_code(backend, settings, &stems, finished)?;
             of_backends.push(names);
         }
+        finished.plan.cover(&planned_names);
         let names = side_by_side(&of_backends);
         if finished.left_out > 0 {
             let (ran, all) = (names.len(), names.len() + finished.left_out);
@@ -358,13 +464,13 @@ impl Check {
         }
         let listed: Vec<&str> = backends.iter().map(|opened| opened.name.as_str()).collect();
         let what = format!("checking {}", listed.join(", "));
-        let planned = names.len() + self.cases * backends.len();
+        let planned = names.len() + self.shard.share(self.cases) * backends.len();
         let mut progress = Progress::new(&what, planned);
         let (stop, seen) = (|| watch.interrupted(), |_: &CaseResult| progress.step());
         let results = if self.coverage.is_empty() {
-            sweep::sweep(&names, self.jobs(), &self.recipe(None)?, stop, seen)
+            sweep::sweep(&names, self.jobs(), &self.recipe(None, settings)?, stop, seen)
         } else {
-            sweep::sweep_here(&names, self.jobs(), self.guard, stop, seen)
+            sweep::sweep_here(&names, self.jobs(), self.guard, settings, stop, seen)
         };
         let results = results.map_err(worker_trouble)?;
         let mut parts: HashMap<String, Vec<CaseResult>> = HashMap::new();
@@ -372,9 +478,10 @@ impl Check {
             let backend = result.name.split('/').nth(1).unwrap_or_default().to_owned();
             parts.entry(backend).or_default().push(expectations.apply(result));
         }
-        for Opened { name: backend, .. } in backends {
+        for Opened { name: backend, taken, .. } in backends {
             let results = parts.remove(backend).unwrap_or_default();
-            self.follow_up(backend, results, expectations, watch, finished, &mut progress)?;
+            let follow = Follow { backend, taken, settings, foreign, expectations, watch };
+            self.follow_up(&follow, results, finished, &mut progress)?;
         }
         progress.finish();
         if watch.interrupted() {
@@ -387,14 +494,13 @@ impl Check {
     /// Makes failing cases of a backend smaller, runs random ones, keeps and saves what failed.
     fn follow_up(
         &self,
-        backend: &str,
+        follow: &Follow<'_>,
         mut results: Vec<CaseResult>,
-        expectations: &Expectations,
-        watch: &Watch,
         finished: &mut Sweep,
         progress: &mut Progress,
     ) -> Result<(), Trouble> {
-        let mut worker = Worker::new(self.recipe(None)?);
+        let Follow { backend, taken, settings, foreign, expectations, watch } = *follow;
+        let mut worker = Worker::new(self.recipe(None, settings)?);
         let mut groups = HashMap::new();
         for result in results.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_))) {
             let group: String = result.name.split('/').take(3).collect::<Vec<_>>().join("/");
@@ -405,17 +511,26 @@ impl Check {
                 finished.shrunk.push((result.name.clone(), small));
             }
         }
-        let mut stream = RandomCases::new(backend, Filter::new(&self.filter), self.seed);
-        for _ in 0..self.cases {
+        if !watch.interrupted() {
+            finished.contradictions.extend(contradictions(&results, &mut worker).map_err(worker_trouble)?);
+        }
+        let seed = self.shard.seed(self.seed);
+        let mut stream = RandomCases::new(backend, Filter::new(&self.filter), seed);
+        if let Some(foreign) = foreign {
+            stream = stream.of(&foreign.stems);
+        }
+        for _ in 0..self.shard.share(self.cases) {
             if watch.interrupted() {
                 break;
             }
-            let Some(result) = stream.next(|name| worker.run(name)).map_err(worker_trouble)? else { break };
+            let next = stream.next(|name| worker.run(&taken.pose(name)));
+            let Some(result) = next.map_err(worker_trouble)? else { break };
             results.push(expectations.apply(result));
+            finished.plan.random_ran += 1;
             progress.step();
         }
         if let (Some(folder), false) = (&self.save_capsules, watch.interrupted()) {
-            self.save(folder, backend, &results, finished)?;
+            self.save(folder, backend, settings, &results, finished)?;
         }
         self.keep(&results, finished)?;
         finished.results.extend(results);
@@ -427,16 +542,17 @@ impl Check {
         &self,
         folder: &Path,
         backend: &str,
+        settings: &Settings,
         expectations: &Expectations,
         watch: &Watch,
         finished: &mut Sweep,
     ) -> Result<(), Trouble> {
         let files =
             capsule::files(folder).map_err(|e| Trouble::Input(format!("{}: {e}", folder.display())))?;
-        let names: Vec<String> =
-            files.iter().map(|path| format!("{}{}", replay::PREFIX, path.display())).collect();
+        let names: Vec<String> = files.iter().map(|path| replay::request(path)).collect();
+        finished.plan.cases += names.len();
         let mut progress = Progress::new(&format!("replaying on {backend}"), names.len());
-        let recipe = self.recipe(Some(backend))?;
+        let recipe = self.recipe(Some(backend), settings)?;
         let results = sweep::sweep(&names, self.jobs(), &recipe, || watch.interrupted(), |_| progress.step())
             .map_err(worker_trouble)?;
         progress.finish();
@@ -453,10 +569,11 @@ impl Check {
         &self,
         folder: &Path,
         backend: &str,
+        settings: &Settings,
         results: &[CaseResult],
         finished: &Sweep,
     ) -> Result<(), Trouble> {
-        let recipe = self.recipe(Some(backend))?;
+        let recipe = self.recipe(Some(backend), settings)?;
         for result in results.iter().filter(|r| matches!(r.outcome, Outcome::Failed(_))) {
             let small = finished.smaller(&result.name);
             // Without a smaller case it is one of many of a kind, of which another one is saved.
@@ -467,7 +584,7 @@ impl Check {
             let mut worker = Worker::new(recipe.clone());
             let saved = replay::save(folder, case, record, |name| worker.run(name))
                 .map_err(|e| Trouble::Input(format!("{}: {e}", folder.display())))?;
-            print(&match saved {
+            self.reports.tell(&match saved {
                 Some(path) => format!("capsule: {}\n", path.display()),
                 None => format!("no single op shows {}\n", case.name),
             });
@@ -486,52 +603,45 @@ impl Check {
         let shrunk =
             |r: &CaseResult| finished.smaller(&r.name).map_or(r.name.clone(), |small| small.name.clone());
         let names: Vec<_> = failed.map(shrunk).take(100).collect();
-        regressions::add(self.regressions(), &names)
-            .map_err(|e| Trouble::Input(format!("{}: {e}", self.regressions().display())))
+        let Some(path) = self.regressions() else { return Ok(()) };
+        regressions::add(path, &names).map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
     }
 
     /// Prints and writes the results; whether what was reached of the kernels is what it should be, as far as that is known.
     fn report(&self, finished: &Sweep) -> Result<bool, Trouble> {
-        print(&report::table(finished));
-        print(&report::device_code(finished));
-        print(&report::fidelity(finished));
-        if finished.interrupted {
-            print(&format!("PARTIAL: {}\n", finished.not_run.join("; ")));
-        }
-        let write = |path: &Path, text: &str| {
-            output_file::write(path, text.as_bytes())
-                .map_err(|e| Trouble::Input(format!("{}: {e}", path.display())))
-        };
-        write(&self.html, &report::html::html(finished))?;
-        print(&format!("report: {}\n", self.html.display()));
-        if let Some(path) = &self.json {
-            write(path, &format!("{:#}\n", report::json(finished)))?;
-        }
-        if let Some(path) = &self.junit {
-            write(path, &report::junit(finished).map_err(Trouble::input)?)?;
-        }
+        self.reports.write(finished)?;
         let as_listed = self.coverage.is_empty() || self.report_coverage(finished)?;
         if self.github || github::is_runner() {
-            print(&github::annotations(finished));
+            self.reports.tell(&github::annotations(finished));
         }
-        print(&self.next_steps(finished));
+        self.reports.tell(&self.next_steps(finished));
         Ok(as_listed)
+    }
+
+    /// The flag that a command needs to run a case of this sweep.
+    fn plugin_flag(&self) -> String {
+        self.plugin.as_ref().map_or(String::new(), |path| format!(" --plugin '{}'", path.display()))
     }
 
     /// What to do now.
     fn next_steps(&self, finished: &Sweep) -> String {
         let failed = finished.failures().next();
         let Some(failed) = failed.map(|failed| finished.smaller(&failed.name).unwrap_or(failed)) else {
-            return format!("next: open {}; assay check -h has more to check\n", self.html.display());
+            return format!("next: open {}; assay check -h has more to check\n", self.reports.html.display());
         };
-        let page = self.html.display();
-        if failed.name.starts_with(replay::PREFIX) {
-            return format!("next: open {page}; {}\n", report::rerun(&failed.name));
+        let page = self.reports.html.display();
+        if replay::path_of(&failed.name).is_some() {
+            return format!("next: open {page}; {}\n", finished.rerun(&failed.name));
         }
+        let flags = match finished.flags.as_str() {
+            "" => String::new(),
+            flags => format!(" {flags}"),
+        };
         format!(
-            "next: open {page}\n      the smallest failing case alone: assay check '{0}'\n      \
-             its op as a file that replays anywhere: assay check '{0}' --save-capsules failed/\n",
-            failed.name
+            "next: open {page}\n      the smallest failing case alone: assay check '{0}'{flags}{1}\n      \
+             its op as a file that replays anywhere: assay check '{0}'{flags}{1} --save-capsules failed/\n",
+            failed.name,
+            self.plugin_flag()
         )
     }
 }
@@ -572,6 +682,24 @@ fn reachable(backend: &str, stems: &[Stem]) -> Result<(), Trouble> {
     }
 }
 
+/// What the failed cases of a backend say about its declarations, op by op.
+fn contradictions(results: &[CaseResult], worker: &mut Worker) -> std::io::Result<Vec<Contradiction>> {
+    let mut by_op: BTreeMap<Stem, Vec<&CaseResult>> = BTreeMap::new();
+    for result in results.iter().filter(|result| matches!(result.outcome, Outcome::Failed(_))) {
+        if let Ok((name, _)) = CaseName::parse(&result.name) {
+            by_op.entry(name.stem).or_default().push(result);
+        }
+    }
+    let mut found = Vec::new();
+    for failed in by_op.into_values() {
+        let names = declaration::in_question(failed);
+        if !names.is_empty() {
+            found.extend(worker.contradiction(&names)?);
+        }
+    }
+    Ok(found)
+}
+
 /// The ops of cases.
 fn stems(names: &[String]) -> Vec<Stem> {
     let stems: BTreeSet<Stem> =
@@ -598,17 +726,20 @@ fn side_by_side(of_backends: &[Vec<String>]) -> Vec<String> {
     placed.into_iter().map(|(.., name)| name.clone()).collect()
 }
 
-/// Finds out before the work, not after it, that a report cannot be written.
-fn writable(path: &Path) -> Result<(), Trouble> {
-    let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    match folder.metadata() {
-        Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(Trouble::Input(format!("{}: '{}' is not a folder", path.display(), folder.display()))),
-        Err(error) => Err(Trouble::Input(format!("{}: {error}", path.display()))),
-    }
+/// What the plug-in of the recipe is.
+pub fn describe_plugin(recipe: Recipe) -> Result<(Identity, Taken), Trouble> {
+    let path = recipe.plugin.clone().ok_or(OpenError::NoPlugin)?;
+    let described = Worker::new(recipe).describe(PLUGIN).map_err(worker_trouble)?;
+    described.map_err(|why| {
+        let file = path.display().to_string();
+        // Most messages name the file themselves; one of the process that died does not.
+        Trouble::Input(if why.starts_with(&file) { why } else { format!("{file}: cannot be opened: {why}") })
+    })
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` calls")]
-fn worker_trouble(error: std::io::Error) -> Trouble {
+pub fn worker_trouble(error: std::io::Error) -> Trouble {
+    if error.kind() == std::io::ErrorKind::InvalidData {
+        return Trouble::input(error);
+    }
     Trouble::Device(format!("worker process: {error}"))
 }

@@ -5,19 +5,21 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
-use assay_cli::backends::Settings;
+use assay_cli::backends::{PLUGIN, Settings};
+use assay_cli::numbers::thread_count;
 use assay_cli::report;
 use forensics::diff::lockstep::{DiffError, Lockstep};
 use forensics::diff::{self, Kind, stored};
 use forensics::provenance::ModelId;
 use kernels::DType;
 
-use super::model::{FileArgs, Loading, RailArgs, given_text, probe_reached, thread_count};
+use super::kernels::{KernelArgs, say_what_ran};
+use super::model::{FileArgs, Loading, RailArgs, given_text, probe_reached};
 use super::progress::Progress;
 use super::{End, Trouble, print};
 
 /// Rows of a prompt that run together unless --chunk says otherwise.
-const CHUNK: usize = 64;
+const CHUNK: u32 = 64;
 
 /// Says which op of a run is the first to go wrong.
 ///
@@ -54,15 +56,24 @@ pub struct Diff {
     /// Backend that is judged; also mutant:NAME, or mutant:NAME@layer=3,phase=decode,step=2,point=q.
     #[arg(long, default_value = "cpu", value_name = "NAME")]
     right: String,
+    /// The backend that is judged: a library that implements assay.h, or a Python file (.py). Ops that it lacks run on the
+    /// CPU.
+    #[arg(long, visible_alias = "python", value_name = "FILE", conflicts_with = "right")]
+    plugin: Option<PathBuf>,
     /// Threads of the backend cpu; one per core for 0.
     #[arg(long, default_value_t = 0, value_name = "N", value_parser = thread_count)]
     threads: usize,
-    /// Type of the KV cache: f32, f16 or q8_0.
+    /// Type of the KV cache: f32, f16, bf16 or q8_0.
     #[arg(long, default_value = "f16", value_name = "TYPE")]
     kv: DType,
     /// Tokens of the prompt that run together.
-    #[arg(long, default_value_t = CHUNK, value_name = "N")]
-    chunk: usize,
+    #[arg(long, default_value_t = CHUNK, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    chunk: u32,
+    /// Reads the model into memory instead of mapping the file.
+    #[arg(long)]
+    no_mmap: bool,
+    #[command(flatten)]
+    kernels: KernelArgs,
     #[command(flatten)]
     rail: RailArgs,
     /// Goes on after the first op that is wrong.
@@ -98,7 +109,7 @@ impl Diff {
         };
         for finding in diff.findings.iter().filter(|f| f.kind == Kind::Fault) {
             if let Some(path) = &finding.capsule {
-                super::replay::cut(path)?;
+                super::replay::cut(path, self.kernels.in_a_model())?;
             }
         }
         print(&report::diff::text(&diff));
@@ -137,12 +148,13 @@ impl Diff {
     }
 
     fn lockstep(&self) -> Result<diff::Diff, Trouble> {
+        self.kernels.need_device_code([&self.right])?;
         let Some(path) = &self.model else {
             return Err(Trouble::Input("want -m and -p, or --left-taps and --right-taps".into()));
         };
         let prompt = &given_text(self.prompt.as_deref(), self.file.as_deref())?;
         let rail = RailArgs { no_guard_rail: self.rail.no_guard_rail };
-        let file = FileArgs { model: path.clone(), rail }.open()?;
+        let file = FileArgs { model: path.clone(), no_mmap: self.no_mmap, rail }.open()?;
         let prompt = file.prompt(prompt)?;
         let io = |e: std::io::Error| Trouble::Input(format!("{}: {e}", path.display()));
         let model = ModelId::of(path).map_err(io)?;
@@ -151,20 +163,23 @@ impl Diff {
                 .map_err(|e| Trouble::Input(format!("{}: {e}", folder.display())))?;
         }
         let tokens = self.n as usize;
+        let right = if self.plugin.is_some() { PLUGIN } else { &self.right };
         let lockstep = Lockstep {
             gguf: &file.gguf,
             config: &file.config,
             model: Some(&model),
             prompt: &prompt,
             tokens,
-            chunk: self.chunk,
+            chunk: self.chunk as usize,
             kv: self.kv,
             left: &self.left,
-            right: &self.right,
+            right,
             collect: self.collect,
             capsules: self.capsules.as_deref(),
         };
-        let settings = Settings { threads: self.threads, ..Settings::from_env() };
+        let foreign = self.kernels.in_a_model();
+        let settings = Settings { threads: self.threads, foreign, ..Settings::from_env() };
+        let settings = settings.with_plugin(self.plugin.as_deref());
         let mut progress = Progress::new("comparing steps", tokens);
         let mut step = 0;
         let loading = RefCell::new(Loading::default());
@@ -186,7 +201,8 @@ impl Diff {
             },
         })?;
         if compared.agrees() {
-            probe_reached(&[&self.left, &self.right], &settings)?;
+            probe_reached(&[&self.left, right], &settings)?;
+            say_what_ran(settings.foreign.as_ref())?;
         }
         Ok(compared)
     }

@@ -5,7 +5,7 @@ use assay_cli::spelling;
 use super::Trouble;
 
 /// Every variable with one of [`PREFIXES`] that Assay reads, in its build, in its commands or in its tests.
-const KNOWN: [&str; 28] = [
+const KNOWN: [&str; 37] = [
     "GCORE_D2H_AUDIT",
     "GCORE_D2H_AUDIT_LOG",
     "GRETA_D2H_DEBUG",
@@ -17,12 +17,20 @@ const KNOWN: [&str; 28] = [
     "ASSAY_LIBAMDHIP64",
     "ASSAY_HIP_FORWARD",
     "ASSAY_FORWARD",
+    "ASSAY_PLUGIN",
+    "ASSAY_PYTHON",
     "ASSAY_MODEL",
     "ASSAY_REQUIRE_MODEL",
     "ASSAY_VOCAB",
     "ASSAY_REQUIRE_VOCAB",
     "ASSAY_REQUIRE_LLVM",
+    "ASSAY_REQUIRE_CC",
+    "ASSAY_REQUIRE_PYTHON",
+    "ASSAY_REQUIRE_HIP_COMPILER",
+    "ASSAY_FAILING_HIP_CALL",
+    "ASSAY_FAULTS",
     "ASSAY_FUZZ_ITERS",
+    "ASSAY_FUZZ_INPUTS",
     "ASSAY_FUZZ_LAUNCHES",
     "ASSAY_FUZZ_OBJECTS",
     "ASSAY_FUZZ_SEED",
@@ -33,6 +41,7 @@ const KNOWN: [&str; 28] = [
     "ASSAY_MATRIX_TILES",
     "ASSAY_WAIT_MUTANTS",
     "ASSAY_SANITIZE",
+    "ASSAY_SIMD",
     "ASSAY_VECTORS",
 ];
 

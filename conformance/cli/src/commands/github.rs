@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use assay_cli::report::{Sweep, rerun};
+use assay_cli::report::Sweep;
 use conformance::outcome::Outcome;
 
 /// Annotations of one kind that GitHub shows for a step.
@@ -21,7 +21,7 @@ pub fn annotations(sweep: &Sweep) -> String {
     for result in sweep.failures().take(shown) {
         let Outcome::Failed(found) = &result.outcome else { continue };
         let mut what: Vec<_> = found.iter().map(|f| format!("{}: {}", f.found_by, f.what)).collect();
-        what.push(format!("rerun: {}", rerun(&result.name)));
+        what.push(format!("rerun: {}", sweep.rerun(&result.name)));
         let _ = writeln!(text, "::error title={}::{}", property(&result.name), message(&what.join("\n")));
     }
     if failed > SHOWN {

@@ -1,6 +1,5 @@
 //! `assay gpu`: code objects for AMD GPUs, looked at and run on the software HIP device.
 
-mod argument;
 mod file;
 mod info;
 mod launch;

@@ -12,6 +12,7 @@ use forensics::locate::outside::{Told, listen};
 use forensics::locate::{Culprit, Event, Fault, Located, Reported};
 use kernels::Backend;
 
+use super::kernels::say_what_ran;
 use super::model::{ModelArgs, given_text, probe_reached};
 use super::{End, Trouble, print};
 
@@ -73,7 +74,8 @@ impl Locate {
         }
         // Input that cannot be read is found out here, with the exit code of its own.
         self.model.file.open()?;
-        on_backend(&self.model.backend, &self.model.settings(), Nothing)?;
+        self.model.kernels.need_device_code([self.model.backend()])?;
+        on_backend(self.model.backend(), &self.model.settings(), Nothing)?;
         if let Some(path) = &self.capsule {
             // An op of an earlier run must not pass as this one's.
             let _ = std::fs::remove_file(path);
@@ -81,21 +83,25 @@ impl Locate {
         let reported = self.child(Mode::Plain, &prompt)?;
         let told = self.child(Mode::Synced, &prompt)?;
         let located = Located {
-            backend: self.model.backend.clone(),
+            backend: self.model.backend().into(),
             reported: reported.error(),
             ops: told.ops,
             fault: told.error().map(|error| Fault {
                 capsule: self.capsule.clone().filter(|path| path.exists()),
                 culprit: told.last.clone().unwrap_or(Culprit::Start),
                 what: error.what,
+                died: told.process_died(),
             }),
         };
         if let Some(path) = located.fault.as_ref().and_then(|fault| fault.capsule.as_ref()) {
-            super::replay::cut(path)?;
+            super::replay::cut(path, self.model.settings().foreign)?;
         }
         if located.ended_well() && told.probe_not_reached {
-            let why = "no op of the run reached its bug";
-            return Err(Trouble::probe_not_reached(&self.model.backend, why));
+            let why = match self.model.kernels.files() {
+                Some(_) => "no op of the run was launched on the kernels of the manifest",
+                None => "no op of the run reached it",
+            };
+            return Err(Trouble::probe_not_reached(self.model.backend(), why));
         }
         print(&located.text());
         let write = |path: &Path, text: String| {
@@ -144,19 +150,9 @@ impl Locate {
         let program =
             std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
         let mut command = Command::new(program);
-        command.arg("locate").arg("-m").arg(&self.model.file.model);
-        command.arg(format!("--prompt={prompt}")).arg("-n").arg(self.n.to_string());
-        command
-            .arg("--backend")
-            .arg(&self.model.backend)
-            .arg("--threads")
-            .arg(self.model.threads.to_string());
-        command.arg("--kv").arg(self.model.kv.to_string());
-        command.arg("--chunk").arg(self.model.chunk_or(CHUNK).to_string());
+        command.arg("locate").arg(format!("--prompt={prompt}")).arg("-n").arg(self.n.to_string());
+        self.model.pass_on(&mut command);
         command.arg("--inside").arg(if mode == Mode::Plain { "plain" } else { "synced" });
-        if self.model.file.rail.no_guard_rail {
-            command.arg("--no-guard-rail");
-        }
         if let (Mode::Synced, Some(path)) = (mode, &self.capsule) {
             command.arg("--capsule").arg(path);
         }
@@ -171,13 +167,17 @@ impl Locate {
         let inside = Inside {
             run,
             model: &id,
-            backend: &self.model.backend,
+            backend: self.model.backend(),
             synced: mode == Mode::Synced,
             capsule: self.capsule.as_deref(),
         };
         let settings = self.model.settings();
-        let ended = on_backend(&self.model.backend, &settings, inside)?;
-        if probe_reached(&[&self.model.backend], &settings).is_err() {
+        let ended = on_backend(self.model.backend(), &settings, inside)?;
+        if probe_reached(&[self.model.backend()], &settings).is_err() {
+            tell(&Event::ProbeNotReached);
+        }
+        let idle = ended.is_ok() && mode == Mode::Synced && say_what_ran(settings.foreign.as_ref()).is_err();
+        if idle {
             tell(&Event::ProbeNotReached);
         }
         tell(&Event::End(ended.err().as_ref().map(Reported::of)));

@@ -2,6 +2,7 @@
 //!
 //! Exit codes: 0 all conform, 1 a kernel does not, 2 bad usage or input, 3 the device is missing or lost, 130 interrupted.
 
+mod audit;
 mod bench;
 mod build_info;
 mod capsule;
@@ -10,37 +11,50 @@ mod completions;
 mod diff;
 mod doctor;
 mod env;
+mod gate;
 mod github;
 mod gpu;
 mod guard;
 mod inspect;
 mod interrupt;
+mod judge;
+mod kernels;
 mod list;
 mod locate;
 mod logits;
 mod man;
+mod manifest;
+mod merge;
 mod model;
 mod perplexity;
+mod plugin_command;
 mod progress;
+mod render_template;
 mod replay;
+mod reports;
 mod run;
 mod sanitize;
 mod scaffold;
 mod schema;
+mod sensitivity;
 mod story;
 mod support;
 mod tokenize;
+mod triage;
 mod worker;
 mod zoo;
 
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use clap::{Parser, Subcommand};
 
 use assay_cli::backends::{self, OpenError};
+use backend_cpu::fast::Threads;
+use output_file::scratch;
 
 /// Proves kernels for LLM inference: every op, on every backend of this machine, against an oracle that knows how wrong
 /// a correct implementation may be.
@@ -65,24 +79,34 @@ enum Command {
     Perplexity(Box<perplexity::Perplexity>),
     Inspect(inspect::Inspect),
     Bench(Box<bench::Bench>),
-    Check(check::Check),
+    Check(Box<check::Check>),
+    Merge(merge::Merge),
     Diff(Box<diff::Diff>),
     Locate(Box<locate::Locate>),
     Replay(replay::Replay),
+    Plugin(plugin_command::PluginCommand),
     Capsule(capsule::CapsuleCommand),
     List(list::List),
     Support(support::Support),
+    Sensitivity(sensitivity::SensitivityCommand),
+    Manifest(manifest::Manifest),
+    Judge(Box<judge::Judge>),
     Story(story::Story),
     Scaffold(scaffold::Scaffold),
     Zoo(zoo::Zoo),
     Gpu(gpu::Gpu),
     Sanitize(Box<sanitize::Sanitize>),
+    Audit(audit::Audit),
+    Gate(Box<gate::GateCommand>),
+    Triage(Box<triage::TriageCommand>),
     Doctor(doctor::Doctor),
     Schema(schema::Schema),
     Completions(completions::Completions),
     Man(man::Man),
     #[command(hide = true)]
     Worker(worker::Worker),
+    #[command(hide = true)]
+    RenderTemplate(render_template::RenderTemplate),
 }
 
 /// How a command ended.
@@ -125,8 +149,11 @@ impl From<OpenError> for Trouble {
             OpenError::Unknown { .. }
             | OpenError::NoFence { .. }
             | OpenError::Plan(_)
+            | OpenError::Plugin(_)
+            | OpenError::NoPlugin
             | OpenError::Objects(_)
             | OpenError::Object { .. }
+            | OpenError::Foreign(_)
             | OpenError::Log { .. } => Trouble::Input(error.to_string()),
             OpenError::Device { .. } | OpenError::NoGpu { .. } => Trouble::Device(error.to_string()),
         }
@@ -135,13 +162,20 @@ impl From<OpenError> for Trouble {
 
 /// Parses the command line and runs what it asks for.
 pub fn main() -> ExitCode {
+    own_process::file_size_limit_is_an_error();
+    own_process::memory::an_error(scratch::remove_all);
+    // Without the handler, a mapped file that is shortened ends the program by a signal, as it did before.
+    let _ = mapped_file::explain_bus_errors();
     let ended = match Cli::try_parse() {
         Ok(cli) => cli.run(),
         Err(error) => {
             // Help and version go to standard output, and are what was asked for.
             let shown = error.print();
             match error.exit_code() {
-                0 => shown.map_or_else(|e| Err(stdout_trouble(&e)), |()| Ok(End::Well)),
+                0 => {
+                    note_failure(shown);
+                    Ok(End::Well)
+                }
                 _ => return ExitCode::from(2),
             }
         }
@@ -167,6 +201,7 @@ impl Cli {
         for warning in env::warnings() {
             say(&format!("warning: {warning}"));
         }
+        Threads::selected_instructions().map_err(Trouble::input)?;
         match self.command {
             Command::Run(command) => command.run(),
             Command::Logits(command) => command.run(),
@@ -175,24 +210,57 @@ impl Cli {
             Command::Inspect(command) => command.run(),
             Command::Bench(command) => command.run(),
             Command::Check(command) => command.run(),
+            Command::Merge(command) => command.run(),
             Command::Diff(command) => command.run(),
             Command::Locate(command) => command.run(),
             Command::Replay(command) => command.run(),
+            Command::Plugin(command) => command.run(),
             Command::Capsule(command) => command.run(),
             Command::List(command) => command.run(),
             Command::Support(command) => command.run(),
+            Command::Sensitivity(command) => command.run(),
+            Command::Manifest(command) => command.run(),
+            Command::Judge(command) => command.run(),
             Command::Story(command) => command.run(),
             Command::Scaffold(command) => command.run(),
             Command::Zoo(command) => command.run(),
             Command::Gpu(command) => command.run(),
             Command::Sanitize(command) => command.run(),
+            Command::Audit(command) => command.run(),
+            Command::Gate(command) => command.run(),
+            Command::Triage(command) => command.run(),
             Command::Doctor(command) => command.run(),
             Command::Schema(command) => command.run(),
             Command::Completions(command) => command.run(),
             Command::Man(command) => command.run(),
             Command::Worker(command) => command.run(),
+            Command::RenderTemplate(command) => command.run(),
         }
     }
+}
+
+/// Makes a folder, where there is none.
+fn make_folder(path: &Path) -> Result<(), Trouble> {
+    std::fs::create_dir_all(path).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            Trouble::Input(format!("{}: is there, and no folder", path.display()))
+        }
+        _ => Trouble::Input(format!("{}: {error}", path.display())),
+    })
+}
+
+/// Removes files of a folder, those that are there.
+fn remove(folder: &Path, names: &[&str]) -> Result<(), Trouble> {
+    for name in names {
+        let path = folder.join(name);
+        match std::fs::remove_file(&path) {
+            Err(e) if !matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Err(Trouble::Input(format!("{}: {e}", path.display())));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Something that the user wrote, for a message: its first 200 characters.

@@ -4,23 +4,26 @@
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use assay_cli::backends::{Settings, mutated, on_backend};
+use assay_cli::backends::{PLUGIN, Settings, mutated, on_backend};
+use assay_cli::numbers::{self, thread_count};
 use conformance::registry::Job;
 use engine::chat::ChatError;
 use engine::config::{ConfigError, ModelConfig};
 use engine::generate::GenerateError;
-use engine::gguf::{Gguf, GgufError};
+use engine::gguf::{Access, Gguf, GgufError};
 use engine::guard_rail::{self, GuardRailError};
 use engine::kv_cache::{CacheError, KvCache, KvConfig};
 use engine::model::{Loaded, Model, ModelError};
 use engine::sampler::SamplerError;
 use engine::taps::TapError;
-use engine::tokenizer::{EncodeOptions, Tokenizer, TokenizerError};
+use engine::tokenizer::{EncodeOptions, Encoded, Tokenizer, TokenizerError};
 use forensics::provenance::ModelId;
 use forensics::run::Run;
 use kernels::{Backend, DType};
 
+use super::kernels::{KernelArgs, say_what_ran};
 use super::progress::Progress;
 use super::{Trouble, env, say};
 
@@ -30,13 +33,18 @@ pub struct ModelArgs {
     #[command(flatten)]
     pub file: FileArgs,
     #[arg(long, default_value = "cpu", value_name = "NAME", help = super::backend_help())]
-    pub backend: String,
+    backend: String,
+    /// A backend of yours: a library that implements assay.h, or a Python file (.py). Ops that it lacks run on the CPU.
+    #[arg(long, visible_alias = "python", value_name = "FILE", conflicts_with = "backend")]
+    pub plugin: Option<PathBuf>,
     /// Threads of the backend cpu; one per core for 0. The results are the same for every number.
     #[arg(short, long, default_value_t = 0, value_name = "N", value_parser = thread_count)]
     pub threads: usize,
     #[command(flatten)]
     pub hip: HipArgs,
-    /// Type of the KV cache: f32, f16 or q8_0.
+    #[command(flatten)]
+    pub kernels: KernelArgs,
+    /// Type of the KV cache: f32, f16, bf16 or q8_0.
     #[arg(long, default_value = "f16", value_name = "TYPE")]
     pub kv: DType,
     /// Tokens of a prompt that run together. It changes memory and speed, not results.
@@ -44,12 +52,59 @@ pub struct ModelArgs {
     pub chunk: Option<u32>,
 }
 
+/// The same for commands that can also do without a model.
+#[derive(clap::Args)]
+pub struct OptionalModelArgs {
+    /// The model, a GGUF file; the first part of a split one.
+    #[arg(short, long, value_name = "FILE")]
+    model: Option<PathBuf>,
+    #[command(flatten)]
+    rail: RailArgs,
+    #[arg(long, default_value = "cpu", value_name = "NAME", requires = "model", help = super::backend_help())]
+    backend: String,
+    /// Threads of the backend cpu; one per core for 0. The results are the same for every number.
+    #[arg(short, long, default_value_t = 0, value_name = "N", requires = "model", value_parser = thread_count)]
+    threads: usize,
+    /// GPU of the backend hip, by a part of its name or architecture.
+    #[arg(long, help_heading = HIP, value_name = "NAME", requires = "model")]
+    gpu: Option<String>,
+    /// Synchronises after every op: the first failing op is then the culprit, not the next checked call.
+    #[arg(long, help_heading = HIP, requires = "model")]
+    pub sync_per_op: bool,
+    /// Type of the KV cache: f32, f16, bf16 or q8_0.
+    #[arg(long, default_value = "f16", value_name = "TYPE", requires = "model")]
+    pub kv: DType,
+    /// Tokens of a prompt that run together. It changes memory and speed, not results.
+    #[arg(long, value_name = "N", requires = "model", value_parser = clap::value_parser!(u32).range(1..))]
+    pub chunk: Option<u32>,
+}
+
+/// The flags of [`OptionalModelArgs`], with which commands that got something else than a model can do nothing.
+pub const MODEL_FLAGS: [&str; 8] =
+    ["model", "no_guard_rail", "backend", "threads", "gpu", "sync_per_op", "kv", "chunk"];
+
+impl OptionalModelArgs {
+    /// The model, if one is given.
+    pub fn given(&self) -> Option<ModelArgs> {
+        Some(ModelArgs {
+            file: FileArgs { model: self.model.clone()?, no_mmap: false, rail: self.rail.clone() },
+            backend: self.backend.clone(),
+            plugin: None,
+            kernels: KernelArgs::default(),
+            threads: self.threads,
+            hip: HipArgs { gpu: self.gpu.clone(), sync_per_op: self.sync_per_op, ..HipArgs::default() },
+            kv: self.kv,
+            chunk: self.chunk,
+        })
+    }
+}
+
 /// Heading of the arguments about HIP backends. It stands at each of them: a heading for all that follow would also stand above the
 /// arguments of the command.
 const HIP: &str = "HIP backends";
 
 /// How the HIP backends run.
-#[derive(clap::Args)]
+#[derive(Clone, Default, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct HipArgs {
     /// GPU of the backend hip, by a part of its name or architecture.
@@ -78,15 +133,18 @@ pub struct FileArgs {
     /// The model, a GGUF file; the first part of a split one.
     #[arg(short, long, value_name = "FILE")]
     pub model: PathBuf,
+    /// Reads the model into memory instead of mapping the file, for files that may be shortened or rewritten meanwhile.
+    #[arg(long)]
+    pub no_mmap: bool,
     #[command(flatten)]
     pub rail: RailArgs,
 }
 
 /// Whether a file may contradict itself.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct RailArgs {
     /// Goes on although metadata and tensors disagree (also GRETA_DISABLE_GUARD_RAIL=1). Bounds checks stay.
-    #[arg(long)]
+    #[arg(long, requires = "model")]
     pub no_guard_rail: bool,
 }
 
@@ -111,7 +169,8 @@ impl FileArgs {
             device @ Trouble::Device(_) => device,
         };
         // Errors of the file itself name it already.
-        let gguf = Gguf::open(&self.model)?;
+        let access = if self.no_mmap { Access::Copy } else { Access::Map };
+        let gguf = Gguf::open_with(&self.model, access)?;
         let config = ModelConfig::from_gguf(&gguf).map_err(|e| named(e.into()))?;
         let mismatches = guard_rail::enforce(&config, &gguf, self.rail.enabled()?);
         for mismatch in mismatches.map_err(|e| named(e.into()))? {
@@ -130,9 +189,16 @@ impl ModelFile {
 }
 
 impl ModelArgs {
+    /// Name of the backend.
+    pub fn backend(&self) -> &str {
+        if self.plugin.is_some() { PLUGIN } else { &self.backend }
+    }
+
     /// What the flags and the environment tell the backend; a flag wins.
     pub fn settings(&self) -> Settings {
         let mut settings = Settings { threads: self.threads, ..Settings::from_env() };
+        settings = settings.with_plugin(self.plugin.as_deref());
+        settings.foreign = self.kernels.in_a_model();
         settings.gpu.clone_from(&self.hip.gpu);
         settings.sync_per_op = self.hip.sync_per_op;
         settings.audit.audit |= self.hip.d2h_audit;
@@ -144,9 +210,11 @@ impl ModelArgs {
 
     /// Does `job` on the backend.
     pub fn run<T, J: Job<Answer = Result<T, Trouble>>>(&self, job: J) -> Result<T, Trouble> {
+        self.kernels.need_device_code([self.backend()])?;
         let settings = self.settings();
-        let answer = on_backend(&self.backend, &settings, job)??;
-        probe_reached(&[&self.backend], &settings)?;
+        let answer = on_backend(self.backend(), &settings, job)??;
+        probe_reached(&[self.backend()], &settings)?;
+        say_what_ran(settings.foreign.as_ref())?;
         Ok(answer)
     }
 
@@ -182,6 +250,34 @@ impl ModelArgs {
         Run { gguf, config, prompt, tokens: tokens as usize, chunk, kv: self.kv }
     }
 
+    /// Passes all of this but the log of copies on to a process of this program.
+    pub fn pass_on(&self, command: &mut Command) {
+        command.arg("-m").arg(&self.file.model);
+        match &self.plugin {
+            Some(plugin) => command.arg("--plugin").arg(plugin),
+            None => command.arg("--backend").arg(&self.backend),
+        };
+        command.arg("--threads").arg(self.threads.to_string()).arg("--kv").arg(self.kv.to_string());
+        if let Some(gpu) = &self.hip.gpu {
+            command.arg("--gpu").arg(gpu);
+        }
+        if self.file.no_mmap {
+            command.arg("--no-mmap");
+        }
+        if self.hip.sync_per_op {
+            command.arg("--sync-per-op");
+        }
+        if let Some(chunk) = self.chunk {
+            command.arg("--chunk").arg(chunk.to_string());
+        }
+        if let Some(files) = self.kernels.files() {
+            command.args(files.flags());
+        }
+        if self.file.rail.no_guard_rail {
+            command.arg("--no-guard-rail");
+        }
+    }
+
     /// Rows of a pass, `default` unless given.
     pub fn chunk_or(&self, default: usize) -> usize {
         self.chunk.map_or(default, |chunk| chunk as usize)
@@ -207,26 +303,18 @@ impl Loading {
     }
 }
 
-/// Threads that a backend may be asked for.
-const MAX_THREADS: usize = 1024;
-
-/// A number of threads.
-pub fn thread_count(text: &str) -> Result<usize, String> {
-    let count = text.parse::<usize>().map_err(|error| error.to_string())?;
-    if count > MAX_THREADS {
-        return Err(format!("{count} threads, the limit is {MAX_THREADS}"));
-    }
-    Ok(count)
-}
-
 /// The tokens of a text. Says on standard error what of it they leave out.
 pub fn encode(tokenizer: &Tokenizer, text: &str, options: EncodeOptions) -> Result<Vec<u32>, Trouble> {
-    let encoded = tokenizer.encode_with_losses(text, options)?;
+    Ok(say_losses(tokenizer.encode_with_losses(text, options)?))
+}
+
+/// The tokens, after a word about what of the text they leave out.
+pub fn say_losses(encoded: Encoded) -> Vec<u32> {
     if encoded.lost > 0 {
         let bytes = if encoded.lost == 1 { "byte" } else { "bytes" };
         say(&format!("note: {} {bytes} of the text left out: the vocabulary has no token", encoded.lost));
     }
-    Ok(encoded.ids)
+    encoded.ids
 }
 
 /// A text file without the line break at its end, which editors add. `-` is standard input.
@@ -261,20 +349,20 @@ pub fn given_text(prompt: Option<&str>, file: Option<&Path>) -> Result<String, T
 
 /// A planted bug that was never reached is an error.
 pub fn probe_reached(backends: &[&str], settings: &Settings) -> Result<(), Trouble> {
-    match backends.iter().find(|name| mutated(name).is_some()) {
-        Some(mutant) if !settings.probe.was_reached() => {
-            Err(Trouble::probe_not_reached(mutant, "no op of this run reached its bug"))
-        }
-        _ => Ok(()),
+    if settings.probe.was_reached() {
+        return Ok(());
+    }
+    match backends.iter().find(|name| mutated(name).is_some() || **name == PLUGIN) {
+        Some(&PLUGIN) => Err(Trouble::probe_not_reached(PLUGIN, "it implements no op of this run")),
+        Some(mutant) => Err(Trouble::probe_not_reached(mutant, "no op of this run reached its bug")),
+        None => Ok(()),
     }
 }
 
-/// Token ids from a command line: numbers separated by commas or blanks. `-` is standard input.
+/// Token ids from a command line. `-` is standard input.
 pub fn parse_ids(text: &str) -> Result<Vec<u32>, Trouble> {
     let text = if text == "-" { &*read_text(Path::new("-"))? } else { text };
-    let parts = text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty());
-    let id = |part: &str| part.parse().map_err(|_| Trouble::Input(format!("'{part}' is no token id")));
-    parts.map(id).collect()
+    numbers::ids(text).map_err(Trouble::Input)
 }
 
 /// What an engine's error means for the exit code: bad input, unless the device is at fault.

@@ -58,14 +58,14 @@ impl Perplexity {
              mean -ln p {mean:.6}\nperplexity {perplexity:.4} +/- {error:.4}\n{:.1} tokens/s\nSTATUS=OK\n",
             ids.len(),
             losses.len(),
-            self.model.backend,
+            self.model.backend(),
             self.model.kv,
             ids.len() as f64 / seconds,
         ));
         if let Some(path) = &self.json {
             let report = serde_json::json!({
                 "model": self.model.file.model.display().to_string(),
-                "backend": self.model.backend,
+                "backend": self.model.backend(),
                 "kv": self.model.kv.name(),
                 "tokens": ids.len(),
                 "predicted": losses.len(),

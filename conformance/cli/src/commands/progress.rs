@@ -36,9 +36,12 @@ pub struct Progress {
     bar: Option<ProgressBar>,
     what: String,
     unit: Unit,
+    /// Done before this began.
+    before: u64,
     done: u64,
     all: u64,
     said: Instant,
+    begun: Instant,
 }
 
 impl Progress {
@@ -61,7 +64,27 @@ impl Progress {
             bar.set_message(what.to_owned());
             bar
         });
-        Progress { bar, what: what.into(), unit, done: 0, all: all as u64, said: Instant::now() }
+        Progress {
+            bar,
+            what: what.into(),
+            unit,
+            before: 0,
+            done: 0,
+            all: all as u64,
+            said: Instant::now(),
+            begun: Instant::now(),
+        }
+    }
+
+    /// So many were done earlier: they say nothing about how long the rest takes.
+    #[must_use]
+    pub fn after(mut self, before: u64) -> Self {
+        (self.before, self.done) = (before, before);
+        if let Some(bar) = &self.bar {
+            bar.set_position(before);
+            bar.reset_eta();
+        }
+        self
     }
 
     /// One step done.
@@ -75,7 +98,8 @@ impl Progress {
         match &self.bar {
             Some(bar) => bar.set_position(done),
             None if self.said.elapsed() >= EVERY => {
-                super::say(&self.unit.line(&self.what, self.done, self.all));
+                let left = left(self.begun.elapsed(), self.done - self.before, self.all - self.before);
+                super::say(&format!("{}{left}", self.unit.line(&self.what, self.done, self.all)));
                 self.said = Instant::now();
             }
             None => {}
@@ -90,9 +114,25 @@ impl Progress {
     }
 }
 
+/// How long the rest takes if it goes on as it did.
+fn left(elapsed: Duration, done: u64, all: u64) -> String {
+    if done == 0 || done >= all {
+        return String::new();
+    }
+    let seconds = elapsed.as_secs_f64() / done as f64 * (all - done) as f64;
+    format!(", about {seconds:.0} s left")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_ends_with_an_estimate() {
+        assert_eq!(left(Duration::from_secs(6), 3, 12), ", about 18 s left");
+        assert_eq!(left(Duration::from_secs(6), 0, 12), "");
+        assert_eq!(left(Duration::from_secs(6), 12, 12), "");
+    }
 
     #[test]
     fn a_line_says_how_much_of_how_much() {

@@ -5,7 +5,8 @@ mod launch;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use assay_cli::backends;
+use assay_cli::backends::{self, PLUGIN, Settings};
+use assay_cli::foreign::ForeignFiles;
 use assay_cli::worker::{Recipe, Worker};
 use conformance::guard::Guard;
 use conformance::outcome::Outcome;
@@ -15,7 +16,9 @@ use forensics::reduce;
 use forensics::replay;
 use launch_capsule::LaunchCapsule;
 
-use super::{End, Trouble, guard, print};
+use super::check::describe_plugin;
+use super::kernels::KernelArgs;
+use super::{End, Trouble, guard, interrupt, print};
 
 /// Seconds that an op may take unless --timeout says otherwise.
 const TIMEOUT: u64 = 60;
@@ -47,13 +50,21 @@ pub struct Replay {
     /// the software device, which does so by itself.
     #[arg(long, value_parser = guard::parser())]
     guard: Option<Guard>,
+    /// The plug-in that the capsule is to run on: a library that implements assay.h, or a Python file (.py).
+    #[arg(long, visible_alias = "python", value_name = "FILE")]
+    plugin: Option<PathBuf>,
     /// Seconds that the op may take.
     #[arg(long, default_value_t = TIMEOUT, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     timeout: u64,
+    #[command(flatten)]
+    kernels: KernelArgs,
 }
 
 impl Replay {
     pub fn run(self) -> Result<End, Trouble> {
+        let kernels = self.kernels.resolve()?;
+        let settings = Settings { foreign: kernels.files(), ..Settings::from_env() };
+        let settings = settings.with_plugin(self.plugin.as_deref());
         let mut conforms = true;
         for path in &self.files {
             if let Some(capsule) = launch_capsule::file::read(path).map_err(Trouble::input)? {
@@ -63,8 +74,17 @@ impl Replay {
             let capsules = capsule::read(path).map_err(Trouble::input)?;
             for backend in self.backends(&capsules) {
                 let guard = self.guard.unwrap_or_else(|| guard_for(origin(&capsules), &backend));
-                backends::open(&backend, guard)?;
-                let mut worker = Worker::new(recipe(&backend, guard, self.timeout)?);
+                self.kernels.need_device_code([backend.as_str()])?;
+                let recipe = Recipe {
+                    plugin: settings.plugin.clone(),
+                    ..recipe(&backend, guard, self.timeout, settings.foreign.clone())?
+                };
+                if backend == PLUGIN {
+                    describe_plugin(recipe.clone())?;
+                } else {
+                    backends::open_with(&backend, guard, &settings)?;
+                }
+                let mut worker = Worker::new(recipe);
                 conforms &= verdict(path, &backend, &mut worker)?;
                 if self.shrink {
                     let beside = path.with_extension("small.capsule");
@@ -97,6 +117,9 @@ impl Replay {
         if !self.backend.is_empty() {
             return self.backend.clone();
         }
+        if self.plugin.is_some() {
+            return vec![PLUGIN.into()];
+        }
         vec![origin(capsules).map_or_else(|| "cpu".into(), |origin| origin.backend.clone())]
     }
 }
@@ -111,7 +134,12 @@ fn guard_for(origin: Option<&Origin>, backend: &str) -> Guard {
     replay::guard(origin, backend, backends::checks_itself(backend))
 }
 
-fn recipe(backend: &str, guard: Guard, timeout: u64) -> Result<Recipe, Trouble> {
+fn recipe(
+    backend: &str,
+    guard: Guard,
+    timeout: u64,
+    foreign: Option<ForeignFiles>,
+) -> Result<Recipe, Trouble> {
     let program =
         std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
     Ok(Recipe {
@@ -120,18 +148,21 @@ fn recipe(backend: &str, guard: Guard, timeout: u64) -> Result<Recipe, Trouble> 
         guard,
         timeout: Duration::from_secs(timeout),
         record: None,
+        foreign,
+        plugin: Settings::from_env().plugin,
     })
 }
 
 /// Makes the capsule at `path`, of an op that faulted, small enough to be sent, where it still faults then.
-pub fn cut(path: &Path) -> Result<(), Trouble> {
+pub fn cut(path: &Path, foreign: Option<ForeignFiles>) -> Result<(), Trouble> {
+    interrupt::tidy_up();
     let capsules = capsule::read(path).map_err(Trouble::input)?;
     let ([capsule], Some(origin)) = (capsules.as_slice(), origin(&capsules)) else { return Ok(()) };
     if reduce::size(&capsule.record) <= crop::LIMIT {
         return Ok(());
     }
     let guard = guard_for(Some(origin), &origin.backend);
-    let mut worker = Worker::new(recipe(&origin.backend, guard, TIMEOUT)?);
+    let mut worker = Worker::new(recipe(&origin.backend, guard, TIMEOUT, foreign)?);
     if let Some(part) =
         replay::shrink(capsule, crop::LIMIT, folder(path), |name| worker.run(name)).map_err(process)?
     {
@@ -147,6 +178,7 @@ fn folder(path: &Path) -> &Path {
 
 /// Writes the smallest capsule that fails as the one at `path` does.
 fn shrink(path: &Path, capsules: &[Capsule], worker: &mut Worker, out: &Path) -> Result<(), Trouble> {
+    interrupt::tidy_up();
     let [capsule] = capsules else {
         return Err(Trouble::Input(format!("{}: has {} ops, want one", path.display(), capsules.len())));
     };
@@ -163,7 +195,7 @@ fn shrink(path: &Path, capsules: &[Capsule], worker: &mut Worker, out: &Path) ->
 
 /// Runs the capsule and prints what came of it; true where it conforms.
 fn verdict(path: &Path, backend: &str, worker: &mut Worker) -> Result<bool, Trouble> {
-    let result = worker.run(&format!("{}{}", replay::PREFIX, path.display())).map_err(process)?;
+    let result = worker.run(&replay::request(path)).map_err(process)?;
     let seconds = Duration::from_micros(result.micros).as_secs_f64();
     let (word, lines) = match &result.outcome {
         Outcome::Passed => ("PASSED", Vec::new()),
@@ -184,7 +216,9 @@ fn verdict(path: &Path, backend: &str, worker: &mut Worker) -> Result<bool, Trou
     Ok(matches!(result.outcome, Outcome::Passed))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the signature that `map_err` calls")]
 fn process(error: std::io::Error) -> Trouble {
+    if error.kind() == std::io::ErrorKind::InvalidData {
+        return Trouble::input(error);
+    }
     Trouble::Device(format!("worker process: {error}"))
 }

@@ -4,18 +4,18 @@ use std::io::{BufRead, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
+use assay_cli::template;
 use conformance::registry::Job;
-use engine::chat::{ChatTemplate, Message};
+use engine::chat::{ChatSource, Message};
 use engine::generate::{GenerateOptions, Generation, generate};
 use engine::kv_cache::KvCache;
 use engine::model::Model;
 use engine::sampler::{Sampler, SamplerConfig};
 use engine::taps::{NoTaps, Selection, TapFile, TapSink};
-use engine::tokenizer::EncodeOptions;
 use kernels::{Backend, Identity};
 use serde_json::json;
 
-use super::model::{ModelArgs, ModelFile, encode, given_text};
+use super::model::{ModelArgs, ModelFile, given_text, say_losses};
 use super::{End, Trouble, interrupt, note_failure, print, say};
 
 /// Tokens of a prompt that run together.
@@ -152,7 +152,7 @@ impl Run {
             (prompt, file) => Some(given_text(prompt.as_deref(), file.as_deref())?),
         };
         let template =
-            self.input.chat.then(|| ChatTemplate::from_metadata(file.gguf.metadata(), &file.tokenizer));
+            self.input.chat.then(|| ChatSource::from_metadata(file.gguf.metadata(), &file.tokenizer));
         let job = Talk { args: &self, file: &file, template: template.transpose()?, sampler, text };
         self.model.run(job)
     }
@@ -182,7 +182,7 @@ impl Run {
 struct Talk<'a> {
     args: &'a Run,
     file: &'a ModelFile,
-    template: Option<ChatTemplate>,
+    template: Option<ChatSource>,
     sampler: Sampler,
     text: Option<String>,
 }
@@ -192,6 +192,9 @@ impl Job for Talk<'_> {
 
     fn run<B: Backend + 'static>(mut self, backend: B) -> Result<End, Trouble> {
         let identity = backend.identity();
+        if let Some(selection) = &self.args.tap {
+            selection.within(self.file.config.n_layer).map_err(Trouble::input)?;
+        }
         let mut taps = match (&self.args.tap_out, &self.args.tap) {
             (Some(path), selection) => Some(TapFile::create(path, selection.clone().unwrap_or_default())?),
             (None, _) => None,
@@ -236,16 +239,21 @@ struct Answer {
 }
 
 impl Talk<'_> {
-    /// The ids of a text, or of a conversation up to the assistant's next turn.
+    /// The ids of a text, or of a conversation up to the assistant's next turn. In a conversation the template writes control
+    /// tokens, and what people say does not become one.
     fn prompt(&self, messages: &[Message]) -> Result<Vec<u32>, Trouble> {
         let Some(template) = &self.template else {
             return self.file.prompt(&messages.iter().map(|m| m.content.as_str()).collect::<String>());
         };
         let system = self.args.system.iter().map(|text| Message::new("system", text));
-        let messages: Vec<_> = system.chain(messages.iter().cloned()).collect();
-        // A template writes its own BOS.
-        let options = EncodeOptions { add_special: false, parse_special: true };
-        encode(&self.file.tokenizer, &template.render(&messages, true)?, options)
+        let tokenizer = &self.file.tokenizer;
+        let spelled = |m: Message| Ok(Message { content: tokenizer.spell(&m.content)?, ..m });
+        let messages: Vec<_> =
+            system.chain(messages.iter().cloned()).map(spelled).collect::<Result<_, Trouble>>()?;
+        let program =
+            std::env::current_exe().map_err(|e| Trouble::Input(format!("finding this program: {e}")))?;
+        let text = template::render(&program, template, &messages).map_err(Trouble::input)?;
+        Ok(say_losses(tokenizer.encode_conversation(&text)?))
     }
 
     /// Turns from standard input until it ends.

@@ -1,20 +1,22 @@
 //! `assay sanitize`: other people's HIP programs on the software device.
 
+pub mod checked;
 mod library;
 mod nothing;
 mod program;
+mod progress;
 mod save;
-mod suppressions;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use assay_cli::numbers::launches;
 use assay_cli::report::sanitize::{PREFIX, Sanitized, failure_text, finding_text, messenger_text};
+use assay_cli::suppressions::Suppressions;
 use clap::builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use sanitize_protocol::{Finding, Launches, Message, Schedule, Settings, Tool};
 use serde_json::json;
 
-use self::suppressions::Suppressions;
 use super::{End, Trouble, say};
 
 /// Runs a HIP program on the software device with every access checked, and names the first wrong one.
@@ -28,6 +30,7 @@ Examples:
   assay sanitize --tool memcheck,racecheck --schedule deferred -- ./engine
   assay sanitize --write-suppressions known.toml -- ./engine
   assay sanitize --suppressions known.toml -- ./engine
+  assay sanitize --destroy-on-device-error kernel -- ./engine    no call fails after the first error: all errors in one run
   assay sanitize --save fault.capsule -- ./engine         then: assay replay fault.capsule --shrink
   assay sanitize --on gpu --save fault.capsule -- ./engine    the launch that a GPU refuses, explained by the software device
 
@@ -36,12 +39,19 @@ pub struct Sanitize {
     /// What is checked, separated by commas; all of it unless given. Bounds and lifetimes of accesses always are.
     #[arg(long = "tool", value_name = "TOOLS", value_delimiter = ',', value_parser = tools())]
     tools: Vec<Tool>,
+    /// Checks bounds and lifetimes of accesses alone: what costs least. The same as --tool memcheck.
+    #[arg(long, conflicts_with = "tools")]
+    bounds_only: bool,
     /// Where the program runs.
     #[arg(long, value_enum, default_value_t = On::Soft)]
     on: On,
     /// With --on gpu: waits for each launch, so that the one that fails is named. --save does so, too.
     #[arg(long)]
     sync_per_op: bool,
+    /// With --on gpu: puts known bytes around memory of hipMalloc, and looks at them whenever the program waits (with --sync-per-op, after each
+    /// launch). Writes past an end are found, reads are not.
+    #[arg(long)]
+    guard_zones: bool,
     /// When queued work runs.
     #[arg(long, value_enum, default_value_t = When::Eager)]
     schedule: When,
@@ -60,6 +70,12 @@ pub struct Sanitize {
     /// Findings that are printed; the others are counted.
     #[arg(long, value_name = "N", default_value_t = 100)]
     max_errors: usize,
+    /// What an error of a kernel ends for the program. Its later kernels are run and checked in either case.
+    #[arg(long, value_enum, default_value_t = Ends::Context)]
+    destroy_on_device_error: Ends,
+    /// Seconds between two lines about a kernel that is still running; 0 for none. A terminal gets one line that changes.
+    #[arg(long, value_name = "SECONDS", default_value_t = 10)]
+    progress: u32,
     /// Exit code where something is found.
     #[arg(long, value_name = "CODE", default_value_t = 1)]
     error_exitcode: u8,
@@ -100,6 +116,14 @@ enum Processes {
     ApplicationOnly,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Ends {
+    /// Everything, as on ROCm: all later calls answer the error.
+    Context,
+    /// The access that was wrong: no call answers an error, and the program goes on.
+    Kernel,
+}
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum When {
     /// At once.
@@ -136,38 +160,46 @@ fn tools() -> impl TypedValueParser<Value = Tool> {
     })
 }
 
-/// `7` or `3-9`.
-fn launches(text: &str) -> Result<Launches, String> {
-    let number = |text: &str| match text.parse::<u64>() {
-        Ok(0) => Err("the first launch is number 1".to_owned()),
-        Ok(number) => Ok(number),
-        Err(error) => Err(format!("{text:?}: {error}")),
-    };
-    let (first, last) = text.split_once('-').unwrap_or((text, text));
-    let launches = Launches { first: number(first)?, last: number(last)? };
-    if launches.first > launches.last { Err(format!("{text}: there is none")) } else { Ok(launches) }
-}
-
 impl Sanitize {
     pub fn run(self) -> Result<End, Trouble> {
+        if self.guard_zones && self.on == On::Soft {
+            return Err(Trouble::Input(
+                "--guard-zones is for --on gpu: the software device checks every access".into(),
+            ));
+        }
         let suppressions =
-            self.suppressions.as_deref().map_or(Ok(Suppressions::default()), Suppressions::read)?;
+            self.suppressions.as_deref().map_or(Ok(Suppressions::default()), Suppressions::read);
+        let suppressions = suppressions.map_err(Trouble::Input)?;
         let on_gpu = self.on == On::Gpu;
         let folder = if on_gpu { library::Folder::for_messages()? } else { library::Folder::new()? };
         let preloaded = if on_gpu { Some(library::forward()?) } else { None };
         let settings = Settings {
             messages: folder.messages(),
             only_children_of: (self.target_processes == Processes::ApplicationOnly).then(std::process::id),
-            tools: if self.tools.is_empty() { Tool::ALL.to_vec() } else { self.tools.clone() },
+            tools: self.chosen_tools(),
             capsules: self.save.is_some().then(|| folder.path().to_owned()),
             sync_per_op: self.sync_per_op || self.save.is_some(),
+            guard_zones: self.guard_zones,
             schedule: self.schedule.schedule(),
             seed: self.seed,
             kernel: self.kernel.clone(),
             launches: self.launch,
+            faults_stick: self.destroy_on_device_error == Ends::Context,
+            progress_seconds: progress::seconds(self.progress),
+            counts_copies: false,
+            grants: false,
         };
+        let mut line = progress::Line::default();
         let mut run = Sanitized::default();
-        let code = program::run(&self.program, &folder, preloaded.as_deref(), &settings, |message| {
+        let launch = program::Launch {
+            words: &self.program,
+            folder: &folder,
+            preloaded: preloaded.as_deref(),
+            settings: &settings,
+            limit: None,
+        };
+        let code = program::run(&launch, &mut |_| {}, |message| {
+            line.show(&message);
             self.show(&message, &run, &suppressions);
             run.add(message, |finding| suppressions.cover(finding));
         })?;
@@ -185,6 +217,15 @@ impl Sanitize {
             )));
         }
         Ok(End::Code(if run.is_clean() { code } else { self.error_exitcode }))
+    }
+
+    /// The tools that were asked for, or all.
+    fn chosen_tools(&self) -> Vec<Tool> {
+        match self.tools.as_slice() {
+            _ if self.bounds_only => vec![Tool::Memcheck],
+            [] => Tool::ALL.to_vec(),
+            tools => tools.to_vec(),
+        }
     }
 
     fn name(&self) -> String {
@@ -206,7 +247,7 @@ impl Sanitize {
 
     fn write_files(&self, run: &Sanitized, code: u8) -> Result<(), Trouble> {
         if let Some(path) = &self.write_suppressions {
-            write(path, &Suppressions::of(&run.findings).text())?;
+            write(path, &Suppressions::of(&run.findings).text().map_err(Trouble::input)?)?;
         }
         if let Some(path) = &self.json {
             let mut all = run.json();

@@ -69,10 +69,10 @@ impl Scaffold {
             if let Some(folder) = path.parent() {
                 fs::create_dir_all(folder).map_err(|e| failed(folder, &e))?;
             }
-            fs::write(&path, text).map_err(|e| failed(&path, &e))?;
+            output_file::write(&path, text.as_bytes()).map_err(|e| failed(&path, &e))?;
             print(&format!("wrote   {}\n", path.display()));
         }
-        fs::write(&list, with_op).map_err(|e| failed(&list, &e))?;
+        output_file::write(&list, with_op.as_bytes()).map_err(|e| failed(&list, &e))?;
         print(&format!("changed {}\n\nLeft to do by hand or by script:\n", list.display()));
         for layer in LAYERS.iter().filter(|layer| layer.has(class)) {
             let what = match layer.origin {

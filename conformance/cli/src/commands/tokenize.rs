@@ -2,6 +2,7 @@
 
 #![expect(clippy::doc_markdown, reason = "doc comments of arguments are the text of --help")]
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use engine::gguf::Gguf;
@@ -67,7 +68,11 @@ impl Tokenize {
         } else if self.input.tokens.is_some() {
             print(&(tokenizer.decode(&ids, true)? + "\n"));
         } else {
-            print(&(ids.iter().map(u32::to_string).collect::<Vec<_>>().join(" ") + "\n"));
+            let mut line = String::new();
+            for (at, id) in ids.iter().enumerate() {
+                let _ = write!(line, "{}{id}", if at == 0 { "" } else { " " });
+            }
+            print(&(line + "\n"));
         }
         Ok(End::Well)
     }

@@ -1,11 +1,14 @@
 //! `assay zoo`: who tests the tests.
 
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
+use assay_cli::numbers;
 use assay_cli::report::machine;
 use assay_cli::sweep::sweep;
 use assay_cli::worker::Recipe;
+use backend_hip::HostBug;
 use conformance::guard::Guard;
 use kernels::Stem;
 use zoo::machine::hunt::{self, Bag, Plan};
@@ -15,8 +18,8 @@ use zoo::{faults, harness, matrix};
 use super::progress::Progress;
 use super::{End, Trouble, print};
 
-/// Of a hundred faults made by machine that could be seen, the suite must kill so many.
-const LEAST_PERCENT: usize = 98;
+/// Of the faults made by machine that could be seen, the suite must kill this share.
+const LEAST: f64 = 0.98;
 
 /// Runs mutants, each with one bug that has happened to somebody, and shows which check kills which.
 ///
@@ -26,6 +29,7 @@ const LEAST_PERCENT: usize = 98;
 Examples:
   assay zoo rope                                    mutants that are about rope
   assay zoo --machine --sample 2000                 2,000 single-instruction faults over all kernels
+  assay zoo --machine --sample 2000 --least 0.85    exit code 1 only if fewer than 85 % of the visible ones are killed
   assay zoo rms_norm --machine --kernel rms_norm_1024 --sample 500")]
 pub struct Zoo {
     /// Only mutants whose names contain this.
@@ -46,9 +50,20 @@ pub struct Zoo {
     /// With --machine: chooses the faults.
     #[arg(long, value_name = "S", default_value_t = 1, requires = "machine")]
     seed: u64,
+    /// With --machine: the share of the faults that could be seen which must be killed, else it exits with 1.
+    #[arg(long, value_name = "SHARE", default_value_t = LEAST, requires = "machine", value_parser = share)]
+    least: f64,
+    /// With --machine: writes counts and survivors as JSON.
+    #[arg(long, value_name = "FILE", requires = "machine")]
+    json: Option<PathBuf>,
     /// Worker processes; as many as there are cores unless given.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", value_parser = numbers::jobs())]
     jobs: Option<u16>,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "a share from 0 to 1 is wanted".to_owned())?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("a share from 0 to 1 is wanted".into()) }
 }
 
 impl Zoo {
@@ -76,6 +91,9 @@ impl Zoo {
             for mutant in faults::mutants().iter().filter(|m| m.name.contains(&self.filter)) {
                 print(&format!("{:<48} Fault, for locate and diff: {}\n", mutant.name, mutant.fault));
             }
+            for bug in HostBug::ALL.iter().filter(|bug| bug.name().contains(&self.filter)) {
+                print(&format!("host:{:<43} Host, for triage and audit: {}\n", bug.name(), bug.fault()));
+            }
             return Ok(End::Well);
         }
         let program =
@@ -92,6 +110,8 @@ impl Zoo {
                 guard: Guard::Canaries,
                 timeout: mutant.timeout,
                 record: None,
+                foreign: None,
+                plugin: None,
             };
             let fate = matrix::expose(mutant, |names| sweep(names, jobs, &recipe, || false, |_| {}));
             fates.push(fate.map_err(|e| Trouble::Device(format!("worker process: {e}")))?);
@@ -131,9 +151,16 @@ impl Zoo {
                 self.filter, self.kernel
             )));
         }
-        print(&machine::text(&bags, begin.elapsed()));
+        let took = begin.elapsed();
+        print(&machine::text(&bags, took));
+        if let Some(path) = &self.json {
+            let text = format!("{:#}\n", machine::json(&bags, &plan, took));
+            output_file::write(path, text.as_bytes())
+                .map_err(|error| Trouble::Input(format!("{}: {error}", path.display())))?;
+        }
         let sum = |of: fn(&Bag) -> usize| bags.values().map(of).sum::<usize>();
         let (killed, visible) = (sum(Bag::found), sum(Bag::visible));
-        Ok(if killed * 100 >= visible * LEAST_PERCENT { End::Well } else { End::DoesNotConform })
+        let enough = killed as f64 >= visible as f64 * self.least;
+        Ok(if enough { End::Well } else { End::DoesNotConform })
     }
 }

@@ -44,7 +44,8 @@ impl Measured {
         self.lines as f64 / self.accesses.max(1) as f64
     }
 
-    fn of(backend: &HipBackend, case: &Case) -> Result<Self, QualityError> {
+    /// The costs of `case` on a backend on the software device.
+    pub fn of(backend: &HipBackend, case: &Case) -> Result<Self, QualityError> {
         let device = QualityError::device(case);
         let refused = |why: &dyn std::fmt::Display| QualityError::run(case, why);
         let software =

@@ -20,7 +20,7 @@ impl DeviceCode {
     /// The object as JSON.
     pub(super) fn json(&self) -> Value {
         let Provided { stem, origin, sha256, kernels } = &self.object;
-        json!({ "backend": self.backend, "op": stem, "origin": origin, "sha256": sha256, "kernels": kernels.len() })
+        json!({ "backend": self.backend, "op": stem, "origin": origin, "sha256": sha256, "kernels": kernels.len(), "names": kernels })
     }
 }
 

@@ -1,7 +1,8 @@
 //! Failures of one kind, together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use conformance::floats;
 use conformance::name::CaseName;
 use conformance::outcome::{CaseResult, Outcome};
 use conformance::trial::{Failure, Finder};
@@ -31,6 +32,12 @@ impl FailureGroup<'_> {
             *formats.entry(name.format).or_default() += 1;
         }
         formats
+    }
+
+    /// Types of the activations, gains and biases of the cases.
+    pub fn floats(&self) -> BTreeSet<kernels::DType> {
+        let names = self.cases.iter().filter_map(|case| CaseName::parse(&case.name).ok());
+        names.flat_map(|(name, _)| floats::types(&name)).collect()
     }
 
     /// The other checks that found something in these cases, with the number of cases.

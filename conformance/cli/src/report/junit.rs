@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::{Sweep, rerun};
+use super::Sweep;
 use conformance::name::CaseName;
 use conformance::outcome::{CaseResult, Outcome};
 
@@ -14,7 +14,7 @@ pub fn junit(sweep: &Sweep) -> Result<String, quick_junit::SerializeError> {
     for &stem in kernels::Stem::ALL {
         let mut suite = TestSuite::new(stem.name());
         let of_stem = |r: &&CaseResult| CaseName::parse(&r.name).is_ok_and(|(name, _)| name.stem == stem);
-        suite.add_test_cases(sweep.results.iter().filter(of_stem).map(test_case));
+        suite.add_test_cases(sweep.results.iter().filter(of_stem).map(|result| test_case(sweep, result)));
         if suite.tests > 0 {
             report.add_test_suite(suite);
         }
@@ -22,7 +22,7 @@ pub fn junit(sweep: &Sweep) -> Result<String, quick_junit::SerializeError> {
     report.to_string()
 }
 
-fn test_case(result: &CaseResult) -> TestCase {
+fn test_case(sweep: &Sweep, result: &CaseResult) -> TestCase {
     let skipped = |reason: &String| {
         let mut status = TestCaseStatus::skipped();
         status.set_message(reason.clone());
@@ -34,7 +34,7 @@ fn test_case(result: &CaseResult) -> TestCase {
             let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
             let found: Vec<_> = failures.iter().map(|f| format!("{}: {}", f.found_by, f.what)).collect();
             status.set_message(found.first().cloned().unwrap_or_default());
-            status.set_description(format!("{}\nrerun: {}", found.join("\n"), rerun(&result.name)));
+            status.set_description(format!("{}\nrerun: {}", found.join("\n"), sweep.rerun(&result.name)));
             status
         }
         Outcome::Unsupported(reason) | Outcome::Ignored(reason) | Outcome::ExpectedFailure(reason) => {

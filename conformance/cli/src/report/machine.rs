@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use zoo::machine::equivalent::Argument;
-use zoo::machine::hunt::{Bag, Survivor};
+use zoo::machine::hunt::{Bag, Plan, Survivor};
+use zoo::machine::survivor::Class;
 
 use super::thousands;
 
@@ -29,7 +31,8 @@ pub fn text(bags: &BTreeMap<String, Bag>, took: Duration) -> String {
         line(&mut text, name, width, bag);
         sum.killed += bag.killed;
         sum.linted += bag.linted;
-        sum.unreached += bag.unreached;
+        sum.idle += bag.idle;
+        sum.unreached.extend(bag.unreached.iter().cloned());
         sum.survivors.extend(bag.survivors.iter().cloned());
         sum.within_bound.extend(bag.within_bound.iter().cloned());
         for (argument, count) in &bag.equivalent {
@@ -42,6 +45,8 @@ pub fn text(bags: &BTreeMap<String, Bag>, took: Duration) -> String {
         text.push_str("\nequivalent, because:\n");
         text.extend(sum.equivalent.iter().map(equivalent));
     }
+    classes(&mut text, &sum);
+    listed(&mut text, "in instructions that no case executes with a lane on", bags, |bag| &bag.unreached);
     listed(&mut text, "other bits, within the bound", bags, |bag| &bag.within_bound);
     listed(&mut text, "survivors", bags, |bag| &bag.survivors);
     let _ = writeln!(
@@ -59,6 +64,60 @@ pub fn text(bags: &BTreeMap<String, Bag>, took: Duration) -> String {
     text
 }
 
+/// How many survivors are about what, the most first.
+fn classes(text: &mut String, sum: &Bag) {
+    let count = |class: &Class| sum.survivors.iter().filter(|survivor| survivor.class == *class).count();
+    let mut counts: Vec<(usize, Class)> = Class::ALL.iter().map(|class| (count(class), *class)).collect();
+    counts.retain(|(count, _)| *count > 0);
+    counts.sort_by_key(|(count, class)| (std::cmp::Reverse(*count), *class));
+    if !counts.is_empty() {
+        text.push_str("\nsurvivors by what they are about, as far as the instruction tells:\n");
+    }
+    for (count, class) in counts {
+        let _ = writeln!(text, "{count:>5} {class}: {}", class.text());
+    }
+}
+
+/// All of it as JSON.
+pub fn json(bags: &BTreeMap<String, Bag>, plan: &Plan, took: Duration) -> Value {
+    let list = |survivors: &[Survivor]| survivors.iter().map(survivor).collect::<Vec<Value>>();
+    let kernels = bags.iter().map(|(name, bag)| {
+        let equivalent: BTreeMap<&str, usize> =
+            bag.equivalent.iter().map(|(argument, count)| (argument.text(), *count)).collect();
+        json!({
+            "kernel": name,
+            "faults": bag.all(),
+            "killed": bag.killed,
+            "killed_by_lint": bag.linted,
+            "of_kernels_that_no_case_launches": bag.idle,
+            "unreached": list(&bag.unreached),
+            "survivors": list(&bag.survivors),
+            "within_bound": list(&bag.within_bound),
+            "equivalent": equivalent,
+        })
+    });
+    json!({
+        "sample": plan.sample,
+        "seed": plan.seed,
+        "seconds": took.as_secs_f64(),
+        "killed": bags.values().map(Bag::found).sum::<usize>(),
+        "visible": bags.values().map(Bag::visible).sum::<usize>(),
+        "kernels": kernels.collect::<Vec<Value>>(),
+    })
+}
+
+fn survivor(survivor: &Survivor) -> Value {
+    json!({
+        "offset": survivor.offset,
+        "line": survivor.line,
+        "fault": survivor.kind.to_string(),
+        "class": survivor.class.name(),
+        "was": survivor.was,
+        "now": survivor.now,
+        "cases": survivor.cases,
+    })
+}
+
 /// The faults of a list, each in a line.
 fn listed(text: &mut String, title: &str, bags: &BTreeMap<String, Bag>, list: fn(&Bag) -> &[Survivor]) {
     if bags.values().any(|bag| !list(bag).is_empty()) {
@@ -69,8 +128,8 @@ fn listed(text: &mut String, title: &str, bags: &BTreeMap<String, Bag>, list: fn
             let line = survivor.line.as_deref().unwrap_or("no source line");
             let _ = writeln!(
                 text,
-                "  {name}+{:#x} {line}: {}: {} -> {} ({} cases)",
-                survivor.offset, survivor.kind, survivor.was, survivor.now, survivor.cases
+                "  {name}+{:#x} {line}: {}, {}: {} -> {} ({} cases)",
+                survivor.offset, survivor.class, survivor.kind, survivor.was, survivor.now, survivor.cases
             );
         }
     }
@@ -85,7 +144,7 @@ fn line(text: &mut String, name: &str, width: usize, bag: &Bag) {
         bag.all(),
         bag.killed,
         bag.linted,
-        bag.unreached,
+        bag.unreached.len() + bag.idle,
         bag.survivors.len(),
         bag.within_bound.len(),
         tenths / 10,

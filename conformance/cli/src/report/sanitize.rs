@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use sanitize_protocol::{Failure, Finding, Frame, Message, Messenger, Stack};
+use sanitize_protocol::{Failure, Finding, Frame, Message, Messenger, Progress, Stack};
 use serde_json::{Value as Json, json};
 use softhip::report::Event;
 
@@ -33,6 +33,12 @@ pub struct Sanitized {
     pub instructions: u64,
     /// Operations that were queued and that nothing waited for.
     pub never_ran: u64,
+    /// Findings of which one of the same kernel, instruction and kind has been told.
+    pub repeated: u64,
+    /// Allocations that were refused: the call and its answer.
+    pub refused: Vec<(String, String)>,
+    /// Copies to the host, if they were counted.
+    pub copies_to_host: u64,
     begun: BTreeSet<u32>,
     ended: BTreeSet<u32>,
 }
@@ -50,12 +56,16 @@ impl Sanitized {
             Message::Messenger(messenger) => self.messengers.push(messenger),
             Message::Unsupported { function } => *self.unsupported.entry(function).or_default() += 1,
             Message::Launched { kernel, selected } => *self.kernels.entry(kernel).or_default() |= selected,
-            Message::Ended { process, launches, never_ran, instructions } => {
+            Message::Refused { function, answer, .. } => self.refused.push((function, answer)),
+            Message::Ended { process, launches, never_ran, instructions, repeated, copies_to_host } => {
+                self.copies_to_host += copies_to_host;
                 self.instructions += instructions;
+                self.repeated += repeated;
                 self.ended.insert(process);
                 self.launches += launches;
                 self.never_ran += never_ran;
             }
+            Message::Progress(_) => {}
         }
     }
 
@@ -90,6 +100,12 @@ impl Sanitized {
         if !self.ended_in_order() && !on_gpu {
             lines.push("the program did not end in order: leaks were not looked for".to_owned());
         }
+        if self.repeated > 0 {
+            lines.push(format!(
+                "left out: {} more, of instructions that are named above",
+                count(usize::try_from(self.repeated).unwrap_or(usize::MAX), "error")
+            ));
+        }
         if !self.suppressed.is_empty() {
             lines.push(format!("{} suppressed", count(self.suppressed.len(), "error")));
         }
@@ -121,7 +137,7 @@ impl Sanitized {
                 .to_owned();
         }
         if self.findings.iter().any(|finding| finding.sticks) {
-            return "fix the first error: nothing has run on the device after it".to_owned();
+            return "fix the first error: what comes after it may follow from it".to_owned();
         }
         if !self.findings.is_empty() {
             return "fix the errors, or write them to a file with --write-suppressions".to_owned();
@@ -153,6 +169,7 @@ impl Sanitized {
             "selected_kernels": self.kernels,
             "instructions": self.instructions,
             "never_ran": self.never_ran,
+            "repeated": self.repeated,
             "ended_in_order": self.ended_in_order(),
             "findings": self.findings,
             "suppressed": self.suppressed,
@@ -213,6 +230,19 @@ fn count(n: usize, what: &str) -> String {
 /// The name of the tool that a finding is of.
 fn tool(finding: &Finding) -> &'static str {
     finding.tool.map_or("unsupported", |tool| tool.name())
+}
+
+/// How far a kernel has come, in a line.
+pub fn progress_text(progress: &Progress) -> String {
+    let Progress { kernel, done, groups, instructions, seconds, .. } = progress;
+    let left = match u64::from(groups - done.min(groups)) * seconds / u64::from((*done).max(1)) {
+        _ if *done == 0 => String::new(),
+        left => format!(", about {left} s left"),
+    };
+    format!(
+        "{kernel} has run for {seconds} s: {done} of {groups} workgroups, {} million instructions{left}",
+        instructions / 1_000_000
+    )
 }
 
 /// A failure on a GPU as text.

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::failure_group::findings;
-use super::{FailureGroup, Group, Sweep, failure_groups, rerun};
+use super::{FailureGroup, Group, Sweep, failure_groups};
 use conformance::outcome::{CaseResult, Totals};
 use conformance::trial::Failure;
 
@@ -18,6 +18,9 @@ pub fn table(sweep: &Sweep) -> String {
     }
     text.push_str(&ops(sweep));
     text.push_str(&failures(sweep));
+    for contradiction in &sweep.contradictions {
+        let _ = writeln!(text, "\ncontradiction: {contradiction}");
+    }
     for reason in &sweep.not_run {
         let _ = writeln!(text, "\npartial: {reason}");
     }
@@ -90,7 +93,7 @@ fn failure(sweep: &Sweep, group: &FailureGroup<'_>) -> String {
         let _ = writeln!(text, "  {label}{}", example.name);
     }
     text.push_str(&lines(example));
-    let _ = writeln!(text, "  rerun: {}", rerun(&example.name));
+    let _ = writeln!(text, "  rerun: {}", sweep.rerun(&example.name));
     text
 }
 

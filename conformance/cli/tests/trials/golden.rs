@@ -71,8 +71,8 @@ fn run(trial: &mut trial::Trial<'_>, case: &Capsule) -> Result<(), Stop> {
         let stored = case.expected.iter().find(|(of, _)| of == name).map(|(_, stored)| stored.clone());
         match (stored, oracle) {
             (Some(Stored::Bits(bytes)), _) => Some(Expected::Bits(bytes)),
-            (Some(Stored::Values(value)), Expected::Within { bound, typical, .. }) => {
-                Some(Expected::Within { value, bound, typical })
+            (Some(Stored::Values(value)), Expected::Within { bound, typical, spread, .. }) => {
+                Some(Expected::Within { value, bound, typical, spread })
             }
             _ => None,
         }

@@ -4,9 +4,11 @@
 
 mod golden;
 
+use std::collections::HashMap;
 use std::process::ExitCode;
 
 use assay_cli::backends::{self, KNOWN, OpenError};
+use conformance::far;
 use conformance::guard::Guard;
 use conformance::outcome::Outcome;
 use conformance::suite::{self, Filter, Slice};
@@ -27,19 +29,39 @@ fn trials(backend: &'static str) -> Vec<Trial> {
             let required = std::env::var("ASSAY_REQUIRE_HIP").is_ok_and(|value| value == "1");
             vec![Trial::test(format!("hip: {why}"), move || Err(why.into())).with_ignored_flag(!required)]
         }
-        _ => slice(backend).into_iter().chain(golden::trials(backend)).collect(),
+        _ => slice(backend).into_iter().chain(far(backend)).chain(golden::trials(backend)).collect(),
     }
 }
 
 /// The smallest covering array of the cases: every two values of an op's fields that occur together.
 fn slice(backend: &'static str) -> Vec<Trial> {
     let names = Slice::Least.of(suite::names(backend, &Filter::default()));
-    let trial = |name: String| Trial::test(name.clone(), move || run(backend, &name));
+    let trial = |name: String| Trial::test(name.clone(), move || run(backend, Guard::Canaries, &name));
     names.into_iter().map(trial).collect()
 }
 
-fn run(backend: &str, name: &str) -> Result<(), Failed> {
-    let target = backends::open(backend, Guard::Canaries)?;
+/// Cases of each op with rows gigabytes apart, on the software device.
+fn far(backend: &'static str) -> Vec<Trial> {
+    if backend != "soft" {
+        return Vec::new();
+    }
+    let mut of_op: HashMap<String, usize> = HashMap::new();
+    let mut wanted = |name: &String| {
+        let count = of_op.entry(name.split('/').next().unwrap_or_default().into()).or_default();
+        let moves = *count < FAR && suite::record(name).is_ok_and(|record| far::moves(&record, 0));
+        *count += usize::from(moves);
+        moves
+    };
+    let names = Slice::Least.of(suite::names(backend, &Filter::default()));
+    let trial = |name: String| Trial::test(format!("far/{name}"), move || run(backend, Guard::Far, &name));
+    names.into_iter().filter(|name| wanted(name)).map(trial).collect()
+}
+
+/// Cases of an op with rows far apart.
+const FAR: usize = 8;
+
+fn run(backend: &str, guard: Guard, name: &str) -> Result<(), Failed> {
+    let target = backends::open(backend, guard)?;
     let result = suite::run(name, target.as_ref(), suite::JUDGE)?;
     verdict(&result.outcome)
         .map_err(|what| format!("{what}\nrerun: {}", assay_cli::report::rerun(name)).into())

@@ -22,6 +22,7 @@
 //! * [`extract`]: one op of a model's run as a capsule.
 //! * [`recorder`]: a target that stores each op before it runs.
 
+mod check;
 pub mod crop;
 pub mod extract;
 pub mod recorder;
@@ -179,10 +180,38 @@ pub fn read(path: &Path) -> Result<Vec<Capsule>, CapsuleError> {
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(container)?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(container)?;
     let keys = metadata.metadata().clone().unwrap_or_default();
-    parse(&keys, &tensors).map_err(|what| CapsuleError::Content { path: path.into(), what })
+    let room =
+        Room { left: bytes.len().saturating_add(MAX_BLANK), limit: bytes.len().saturating_add(MAX_BLANK) };
+    parse(&keys, &tensors, room).map_err(|what| CapsuleError::Content { path: path.into(), what })
 }
 
-fn parse(keys: &HashMap<String, String>, tensors: &SafeTensors<'_>) -> Result<Vec<Capsule>, String> {
+/// Memory that the cases of a file may still take.
+struct Room {
+    left: usize,
+    limit: usize,
+}
+
+impl Room {
+    /// Sets `bytes` aside.
+    fn take(&mut self, bytes: usize) -> Result<(), String> {
+        match self.left.checked_sub(bytes) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(format!(
+                "its cases take more than {} bytes, the size of the file and {MAX_BLANK} for outputs without content",
+                self.limit
+            )),
+        }
+    }
+}
+
+fn parse(
+    keys: &HashMap<String, String>,
+    tensors: &SafeTensors<'_>,
+    mut room: Room,
+) -> Result<Vec<Capsule>, String> {
     let key = |name: &str| keys.get(name).ok_or(format!("metadata key '{name}' is missing"));
     let version = key("assay.capsule")?;
     if version != VERSION {
@@ -190,26 +219,29 @@ fn parse(keys: &HashMap<String, String>, tensors: &SafeTensors<'_>) -> Result<Ve
     }
     let forms: Vec<CaseForm> =
         serde_json::from_str(key("cases")?).map_err(|e| format!("metadata key 'cases': {e}"))?;
-    forms.into_iter().map(|form| case(form, tensors)).collect()
+    if forms.is_empty() {
+        return Err("holds no op".into());
+    }
+    let cases = forms.into_iter().map(|form| {
+        let name = form.name.clone();
+        let case = case(form, tensors, &mut room).map_err(|what| format!("case '{name}': {what}"))?;
+        check::problem(&case).map_or(Ok(case), |what| Err(format!("case '{name}': {what}")))
+    });
+    cases.collect()
 }
 
-fn case(form: CaseForm, tensors: &SafeTensors<'_>) -> Result<Capsule, String> {
+fn case(form: CaseForm, tensors: &SafeTensors<'_>, room: &mut Room) -> Result<Capsule, String> {
     let name = form.name;
-    let tensor = |key: &str| tensors.tensor(key).map_err(|e| format!("case '{name}': tensor '{key}': {e}"));
-    let stem: Stem = form.op.parse().map_err(|e| format!("case '{name}': {e}"))?;
+    let stem: Stem = form.op.parse().map_err(|e| format!("{e}"))?;
     let mut record = Record::new(stem);
     record.params = form.params;
     for operand in form.operands {
         let Some(range) = operand.layout.byte_range() else {
-            return Err(format!(
-                "case '{name}': operand '{}': {:?} has no size",
-                operand.name, operand.layout
-            ));
+            return Err(format!("operand '{}': {:?} has no size", operand.name, operand.layout));
         };
         let bytes = match &operand.tensor {
-            Some(key) => tensor(key)?.data().to_vec(),
-            None if range.end <= MAX_OUTPUT => vec![0; range.end],
-            None => return Err(format!("case '{name}': operand '{}': {} bytes", operand.name, range.end)),
+            Some(key) => tensor(tensors, key, room)?.data().to_vec(),
+            None => room.take(range.end).map(|()| vec![0; range.end])?,
         };
         record = if operand.blank && operand.role == Role::Output {
             record.blank(&operand.name, operand.layout, bytes)
@@ -219,20 +251,28 @@ fn case(form: CaseForm, tensors: &SafeTensors<'_>) -> Result<Capsule, String> {
     }
     let mut expected = Vec::new();
     for ExpectedForm { name: output, tensor: key } in form.expected {
-        let stored = tensor(&key)?;
+        let stored = tensor(tensors, &key, room)?;
         let right = match stored.dtype() {
             Dtype::F64 => Stored::Values(bytemuck::pod_collect_to_vec(stored.data())),
             _ => Stored::Bits(stored.data().to_vec()),
         };
         expected.push((output, right));
     }
-    let observed = form.observed.into_iter().map(|o| Ok((o.name, tensor(&o.tensor)?.data().to_vec())));
+    let observed =
+        form.observed.into_iter().map(|o| Ok((o.name, tensor(tensors, &o.tensor, room)?.data().to_vec())));
     let observed = observed.collect::<Result<_, String>>()?;
     Ok(Capsule { name, record, expected, observed, origin: form.origin })
 }
 
-/// Largest output that a file may ask for without giving its content.
-const MAX_OUTPUT: usize = 1 << 30;
+/// The tensor `key`, for whose content there must be room.
+fn tensor<'d>(tensors: &SafeTensors<'d>, key: &str, room: &mut Room) -> Result<TensorView<'d>, String> {
+    let found = tensors.tensor(key).map_err(|e| format!("tensor '{key}': {e}"))?;
+    room.take(found.data().len())?;
+    Ok(found)
+}
+
+/// Bytes of all outputs of a file that may be asked for without giving their content.
+pub const MAX_BLANK: usize = 512 << 20;
 
 /// Writes cases to a file. The file appears whole or not at all: it is written under another name beside its place,
 /// flushed to the disk, and renamed.

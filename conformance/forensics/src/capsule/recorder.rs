@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 
 use conformance::guard::Guard;
-use conformance::target::{RunError, Target};
+use conformance::target::{Promises, RunError, Target};
 use kernels::{DeviceError, Identity, Numerics, OpForm, Record, Support};
 
 use super::{Capsule, Origin, right_answers, write};
@@ -43,6 +43,10 @@ impl Target for Recorder {
 
     fn numerics(&self, form: &OpForm) -> Numerics {
         self.inner.numerics(form)
+    }
+
+    fn promises(&self, form: &OpForm) -> Promises {
+        self.inner.promises(form)
     }
 
     fn run(&self, record: &Record) -> Result<Vec<Vec<u8>>, RunError> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use engine::taps::Point;
-use kernels::{DType, Expected, Layout, Numerics, Phase, Record, Site, Stem};
+use kernels::{DType, Expected, Layout, Numerics, Phase, Record, Site, Spread, Stem};
 use safetensors::SafeTensors;
 use safetensors::tensor::Dtype;
 use serde::Deserialize;
@@ -83,6 +83,16 @@ pub fn compare(left: &Path, right: &Path, limit: f64, collect: bool) -> Result<D
     };
     for entry in entries.iter().filter(|e| others.contains_key(&e.name)) {
         let (want, got) = (values(left, &left_file, &entry.name)?, values(right, &right_file, &entry.name)?);
+        let elements = entry.shape.iter().try_fold(1, |count: usize, extent| count.checked_mul(*extent));
+        if elements != Some(want.len()) {
+            let what = format!(
+                "tap '{}' is listed as {:?} and has {} elements",
+                entry.name,
+                entry.shape,
+                want.len()
+            );
+            return Err(content(left, what));
+        }
         let site = Site {
             step: entry.step,
             phase: entry.phase,
@@ -91,7 +101,7 @@ pub fn compare(left: &Path, right: &Path, limit: f64, collect: bool) -> Result<D
         };
         let drift = Drift::between(&want, &got);
         diff.compared += want.len().min(got.len());
-        diff.steps = diff.steps.max(entry.step + 1);
+        diff.steps = diff.steps.max(entry.step.saturating_add(1));
         diff.cells.push(Cell { drift, ..Cell::new(site.clone(), &entry.point) });
         if drift.is_some_and(|drift| !drift.exceeds(limit)) {
             continue;
@@ -135,6 +145,7 @@ fn finding(
             value: want.to_vec(),
             bound: want.iter().map(|v| limit * (v.abs() + usual)).collect(),
             typical: vec![0.0; want.len()],
+            spread: vec![Spread::default(); want.len()],
         };
         let bytes: Vec<u8> = got.iter().flat_map(|v| narrow(*v).to_le_bytes()).collect();
         let verdict = expected.judge(&layout, &bytes);
@@ -242,4 +253,35 @@ fn values(path: &Path, file: &SafeTensors<'_>, name: &str) -> Result<Vec<f64>, S
 #[expect(clippy::cast_possible_truncation, reason = "the tensors of a run are f32")]
 fn narrow(x: f64) -> f32 {
     x as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::safetensors_file::SafetensorsFile;
+
+    use super::*;
+
+    fn stored(path: &Path, value: f32, shape: &[usize], step: usize) {
+        let mut file = SafetensorsFile::create(path).unwrap();
+        file.tensor("q", &[1, 4]).unwrap();
+        file.append(&[value, 1.0, 2.0, 3.0]).unwrap();
+        let entry = serde_json::json!({
+            "name": "q", "point": "q", "step": step, "phase": "prefill", "layer": 0, "shape": shape
+        });
+        file.finish([("taps", serde_json::json!([entry]).to_string())]).unwrap();
+    }
+
+    #[test]
+    fn a_list_that_tells_of_other_shapes_than_the_tensors_have_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (left, right) = (folder.path().join("left"), folder.path().join("right"));
+        stored(&right, 0.5, &[1, 4], 0);
+        for shape in [&[1 << 40][..], &[usize::MAX, 2], &[3]] {
+            stored(&left, 0.0, shape, 0);
+            let error = compare(&left, &right, 0.1, true).unwrap_err().to_string();
+            assert!(error.contains("tap 'q' is listed as") && error.contains("has 4 elements"), "{error}");
+        }
+        stored(&left, 0.0, &[1, 4], usize::MAX);
+        assert_eq!(compare(&left, &right, 0.1, true).unwrap().found, 1);
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::io::Write;
+use std::ops::Range;
 use std::path::Path;
 
 use conformance::guard::Guard;
@@ -94,10 +95,12 @@ impl<D: Backend> Watch<D> for Locator<'_> {
 
 impl Locator<'_> {
     fn store<D: Backend>(&self, seen: &Seen<'_, D>, path: &Path) -> Result<(), DeviceError> {
-        let content = |buffer: &D::Buffer, range| {
-            seen.backend
-                .read_bytes(seen.stream, buffer, range, &Site::outside(buffer.label().to_owned()))?
-                .wait()
+        let content = |buffer: &D::Buffer, range: Range<usize>| {
+            let (site, owner) = (Site::outside(buffer.label().to_owned()), buffer.label().to_owned());
+            let copy = seen.backend.read_bytes(seen.stream, buffer, range.clone(), &site);
+            // The op has not begun: if this fails, a copy does.
+            copy.and_then(Pending::wait)
+                .inspect_err(|_| tell(&Event::Copy(CopyCall { site, extent: range, owner })))
         };
         let record = Record::cropped(seen.op, content)?;
         let origin = Origin {

@@ -146,6 +146,9 @@ pub struct Fault {
     pub culprit: Culprit,
     /// What the device, or the system, says.
     pub what: String,
+    /// Whether it took the process along, so that no device says what it was.
+    #[serde(default)]
+    pub died: bool,
     /// The op in a file that was written before it started.
     pub capsule: Option<PathBuf>,
 }

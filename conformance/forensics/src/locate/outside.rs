@@ -23,6 +23,11 @@ pub struct Told {
 }
 
 impl Told {
+    /// Whether the process died before it could say what is wrong.
+    pub const fn process_died(&self) -> bool {
+        self.fault.is_none() && self.end.is_none()
+    }
+
     /// What the run says went wrong; `None` where nothing did.
     pub fn error(&self) -> Option<Reported> {
         let other = |what| Some(Reported { what, messenger: Messenger::Other });

@@ -1,6 +1,6 @@
 //! Planted patterns are recognised, and noise is not.
 
-use kernels::{DType, Expected, Layout, Numerics, Record, Role, Stem};
+use kernels::{DType, Expected, Layout, Numerics, Record, Role, Spread, Stem};
 
 use super::{Evidence, Guess, guess};
 use conformance::data::{Data, Random};
@@ -22,6 +22,7 @@ fn guesses_with(
         value: right.iter().map(|v| f64::from(*v)).collect(),
         bound: vec![1e-6; right.len()],
         typical: vec![1e-6; right.len()],
+        spread: vec![Spread::default(); right.len()],
     };
     guess(&Evidence {
         record: &Record::new(Stem::Copy),

@@ -3,6 +3,7 @@
 //! [`save()`] finds the op of a failing case that fails by itself; [`shrink()`] makes a failing capsule smaller. Both run many
 //! candidates, each in a process of its own, which the caller provides as a function from the name of a case to its result.
 
+mod request;
 mod save;
 mod shrink;
 
@@ -19,10 +20,11 @@ use kernels::Expected;
 
 use crate::capsule::{self, Capsule, CapsuleError, Origin, Stored};
 
+pub use request::{path_of, request};
 pub use save::save;
 pub use shrink::shrink;
 
-/// What stands before a file's path where the name of a case is expected.
+/// What stands before a file's path where the name of a case is expected; see [`request()`].
 pub const PREFIX: &str = "capsule:";
 
 /// Runs every op of the capsule at `path` on `target`. Each must conform to the oracle and to the results that the file holds.
@@ -37,9 +39,6 @@ pub fn replay(path: &Path, target: &dyn Target) -> Result<CaseResult, CapsuleErr
             Ok(()) | Err(Stop::Failed) => {}
         }
     }
-    if capsules.is_empty() {
-        trial.fail(Finder::Vacuous, "the file holds no op");
-    }
     let mut found = trial.found();
     // The oracle and the stored result say the same of an output, as a rule.
     found.failures.dedup();
@@ -49,7 +48,7 @@ pub fn replay(path: &Path, target: &dyn Target) -> Result<CaseResult, CapsuleErr
         None => Outcome::Passed,
     };
     Ok(CaseResult {
-        name: format!("{PREFIX}{}", path.display()),
+        name: request(path),
         outcome,
         worst: found.worst,
         compared: found.compared,
@@ -69,8 +68,8 @@ fn conform(trial: &mut Trial<'_>, case: &Capsule) -> Result<(), Stop> {
         let stored = case.expected.iter().find(|(output, _)| output == name).map(|(_, stored)| stored);
         match (stored, oracle) {
             (Some(Stored::Bits(bytes)), _) => Expected::Bits(bytes.clone()),
-            (Some(Stored::Values(value)), Expected::Within { bound, typical, .. }) => {
-                Expected::Within { value: value.clone(), bound, typical }
+            (Some(Stored::Values(value)), Expected::Within { bound, typical, spread, .. }) => {
+                Expected::Within { value: value.clone(), bound, typical, spread }
             }
             (_, oracle) => oracle,
         }

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use conformance::outcome::CaseResult;
 use conformance::shrink::{alike, finders};
+use output_file::scratch::Scratch;
 
-use super::PREFIX;
+use super::request;
 use crate::capsule;
 
 /// Runs the failing case once more and saves the first of its ops that fails by itself as the case does. `None` where no
@@ -21,11 +22,8 @@ pub fn save(
     record: impl FnOnce(&str, &Path) -> io::Result<CaseResult>,
     run: impl FnMut(&str) -> io::Result<CaseResult>,
 ) -> io::Result<Option<PathBuf>> {
-    let ops = folder.join(format!(".ops.{}", std::process::id()));
-    fs::create_dir_all(&ops)?;
-    let saved = record(&case.name, &ops).and_then(|again| first_alike(&ops, folder, &again, run));
-    fs::remove_dir_all(&ops)?;
-    saved
+    let ops = Scratch::folder(folder.join(format!(".ops.{}", std::process::id())))?;
+    record(&case.name, ops.path()).and_then(|again| first_alike(ops.path(), folder, &again, run))
 }
 
 /// Moves the first op in `ops` that fails as `case` does to `folder`.
@@ -37,7 +35,7 @@ fn first_alike(
 ) -> io::Result<Option<PathBuf>> {
     let wanted = finders(case);
     for op in capsule::files(ops)? {
-        let result = run(&format!("{PREFIX}{}", op.display()))?;
+        let result = run(&request(&op))?;
         if alike(&wanted, &result) {
             let path = folder.join(format!("{}.capsule", file_name(&case.name)));
             fs::rename(&op, &path)?;

@@ -6,8 +6,9 @@ use std::path::Path;
 use conformance::outcome::CaseResult;
 use conformance::shrink::{alike, finders};
 use kernels::Record;
+use output_file::scratch::Scratch;
 
-use super::PREFIX;
+use super::request;
 use crate::capsule::{self, Capsule, right_answers};
 use crate::{provenance, reduce};
 
@@ -19,28 +20,29 @@ pub fn shrink(
     folder: &Path,
     mut run: impl FnMut(&str) -> io::Result<CaseResult>,
 ) -> io::Result<Option<Capsule>> {
-    let path = folder.join(format!("candidate.{}.capsule", std::process::id()));
-    let name = format!("{PREFIX}{}", path.display());
+    let scratch = Scratch::file(folder.join(format!("candidate.{}.capsule", std::process::id())));
+    let path = scratch.path();
+    let name = request(path);
     let mut trouble = None;
     let mut attempt = |record: &Record| -> io::Result<CaseResult> {
         let candidate =
             Capsule { record: record.clone(), expected: Vec::new(), observed: Vec::new(), ..capsule.clone() };
         let bytes = capsule::bytes(provenance::build(), &[candidate]).map_err(io::Error::other)?;
-        std::fs::write(&path, bytes)?;
+        std::fs::write(path, bytes)?;
         run(&name)
     };
     let wanted = finders(&attempt(&capsule.record)?);
     let record = (!wanted.is_empty()).then(|| {
         reduce::shrink(&capsule.record, enough, |record| match attempt(record) {
             Ok(result) => alike(&wanted, &result),
+            // Such an op cannot be asked for, so it is no smaller one of the same failure.
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => false,
             Err(error) => {
                 trouble.get_or_insert(error);
                 false
             }
         })
     });
-    // The last candidate is of no interest; a folder that keeps it does no harm.
-    let _ = std::fs::remove_file(&path);
     match (trouble, record) {
         (Some(error), _) => Err(error),
         (None, None) => Ok(None),

@@ -1,14 +1,15 @@
 //! Faults that change nothing, each by an argument.
 
-use code_object::{CodeObject, Descriptor};
+use code_object::{CodeObject, Descriptor, UserSgpr};
 use softhip::dataflow::{self, Effects, skips_nothing};
-use softhip::isa::inst::scalar;
+use softhip::isa::inst::{SdwaSel, SdwaUnused, scalar};
 use softhip::isa::{Format, Inst, Mods, Op, Operand};
 use softhip::lint;
 use softhip::trace::Traced;
 use softhip::waits::RegisterSet;
 
 use super::fault::{Fault, Kind};
+use super::values::{Encoded, Sameness, Values};
 
 /// Why a fault cannot be seen, whatever the input.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -21,6 +22,12 @@ pub enum Argument {
     DeadResult,
     /// The operation does not look at the bits that differ.
     IgnoredBits,
+    /// Every register holds the same afterwards: the bits that the change touches are known there, or the values are equal.
+    SameValues,
+    /// Every register holds the same afterwards for all values that the operands may have: each was tried out on the device.
+    Enumerated,
+    /// What differs are bits of registers that nothing looks at.
+    UnusedBits,
     /// The operation gives the same for all inputs, but for a condition bit that is read on no way from there.
     SameFunction,
 }
@@ -33,13 +40,25 @@ impl Argument {
             Argument::NeedlessWait => "a wait that no rule of the instruction set needs there",
             Argument::DeadResult => "a result that is read on no way from there",
             Argument::IgnoredBits => "bits of a constant that the operation does not look at",
+            Argument::SameValues => {
+                "the same in all registers, by bits that are known there and values that are equal"
+            }
+            Argument::Enumerated => {
+                "the same in all registers for every value that the operands may have, each tried out"
+            }
+            Argument::UnusedBits => "a difference in bits that nothing looks at on any way from there",
             Argument::SameFunction => "another operation or order with the same result for all inputs",
         }
     }
 }
 
 /// The argument by which a fault of a kernel changes nothing, if there is one. `object` is the one with the fault.
-pub fn argument(traced: &Traced, fault: &Fault, object: &CodeObject) -> Option<Argument> {
+pub fn argument(
+    traced: &Traced,
+    values: Option<&Values<'_>>,
+    fault: &Fault,
+    object: &CodeObject,
+) -> Option<Argument> {
     let inst = traced.code().get(fault.index)?;
     match (fault.kind, inst.op) {
         (Kind::Dropped, Op::s_cbranch_execz) if skips_nothing(traced.code(), fault.index) => {
@@ -51,7 +70,72 @@ pub fn argument(traced: &Traced, fault: &Fault, object: &CodeObject) -> Option<A
         _ => {
             let same = fault.now.and_then(|now| same_result(traced.code(), fault.index, &now));
             same.or_else(|| is_dead(traced, fault.index, fault.now.as_ref()).then_some(Argument::DeadResult))
+                .or_else(|| by_values(traced, inst, values?, fault))
         }
+    }
+}
+
+/// The argument by what is known of values.
+fn by_values(traced: &Traced, was: &Inst, values: &Values<'_>, fault: &Fault) -> Option<Argument> {
+    if fault.now.is_some_and(|now| same_dwords(was, &now, |source| values.counts_dwords(fault.index, source)))
+    {
+        return Some(Argument::IgnoredBits);
+    }
+    if let Some(bits) = fault.now.and_then(|now| sign_of_load(was, &now)) {
+        return values.ignores(fault.index, bits).then_some(Argument::UnusedBits);
+    }
+    let computes = |inst: &Inst| inst.format != Format::Mai && writes_registers_alone(inst);
+    if !computes(was) || !fault.now.iter().all(computes) {
+        return None;
+    }
+    let words = traced.object().words(was.range())?;
+    let now = fault.now.as_ref().map(|inst| Encoded { inst, words: &fault.words });
+    values.same(fault.index, &words, now).map(|same| match same {
+        Sameness::Values => Argument::SameValues,
+        Sameness::Enumerated => Argument::Enumerated,
+        Sameness::Unused => Argument::UnusedBits,
+    })
+}
+
+/// Whether two instructions that look at whole dwords of an address alone differ in its offset by less: `counts` tells whether a source is
+/// a multiple of 4.
+fn same_dwords(was: &Inst, now: &Inst, counts: impl Fn(usize) -> bool) -> bool {
+    if (Inst { mods: was.mods, ..*now }) != *was {
+        return false;
+    }
+    match (was.mods, now.mods) {
+        (Mods::Smem(before), Mods::Smem(after)) => {
+            let dwords = |offset: Option<i32>| offset.map(|offset| offset >> 2);
+            let alone = !was.src[1].is_some() && before.glc == after.glc;
+            alone && is_load(was) && dwords(before.offset) == dwords(after.offset) && counts(0)
+        }
+        (Mods::Ds(before), Mods::Ds(after)) => {
+            let permutes = matches!(was.op, Op::ds_bpermute_b32 | Op::ds_permute_b32);
+            let lanes = |offset: u32| offset / 4 % 64;
+            let same = lanes(before.offset().into()) == lanes(after.offset().into());
+            permutes && before.gds == after.gds && same && counts(0)
+        }
+        _ => false,
+    }
+}
+
+/// Whether a scalar instruction loads dwords.
+fn is_load(inst: &Inst) -> bool {
+    inst.op.mnemonic().starts_with("s_load_dword")
+}
+
+/// The bits in which a load with a sign and one without differ, where that is all.
+fn sign_of_load(was: &Inst, now: &Inst) -> Option<u32> {
+    const BYTES: [[Op; 2]; 2] =
+        [[Op::global_load_ubyte, Op::global_load_sbyte], [Op::ds_read_u8, Op::ds_read_i8]];
+    const SHORTS: [[Op; 2]; 2] =
+        [[Op::global_load_ushort, Op::global_load_sshort], [Op::ds_read_u16, Op::ds_read_i16]];
+    let alone = Inst { op: was.op, ..*now } == *was;
+    let among = |pairs: &[[Op; 2]]| pairs.iter().any(|pair| pair.contains(&was.op) && pair.contains(&now.op));
+    match (among(&BYTES), among(&SHORTS)) {
+        (true, _) if alone => Some(0xffff_ff00),
+        (_, true) if alone => Some(0xffff_0000),
+        _ => None,
     }
 }
 
@@ -101,7 +185,7 @@ fn writes_registers_alone(inst: &Inst) -> bool {
 fn same_result(code: &[Inst], index: usize, now: &Inst) -> Option<Argument> {
     let was = &code[index];
     if was.op == now.op {
-        let same = same_shift(was, now) || same_permutation(was, now);
+        let same = same_shift(was, now) || same_permutation(was, now) || same_modifiers(was, now);
         return same.then_some(Argument::IgnoredBits).or_else(|| swapped_minimum(code, index, now));
     }
     let operands = (was.dst, was.dst2, was.src, was.mods) == (now.dst, now.dst2, now.src, now.mods);
@@ -143,7 +227,8 @@ fn same_shift(was: &Inst, now: &Inst) -> bool {
         Op::s_lshl_b32 | Op::s_lshr_b32 | Op::s_ashr_i32 | Op::v_lshl_add_u32 | Op::v_lshl_or_b32 => (1, 5),
         Op::s_lshl_b64 | Op::s_lshr_b64 | Op::s_ashr_i64 => (1, 6),
         Op::v_lshl_add_u64 => (1, 3),
-        Op::v_add_lshl_u32 => (2, 5),
+        Op::v_add_lshl_u32 | Op::v_alignbit_b32 => (2, 5),
+        Op::v_alignbyte_b32 => (2, 2),
         _ => return false,
     };
     let others = |inst: &Inst| {
@@ -156,6 +241,28 @@ fn same_shift(was: &Inst, now: &Inst) -> bool {
         _ => None,
     };
     others(was) == others(now) && low(was).is_some() && low(was) == low(now)
+}
+
+/// Whether two instructions differ in modifiers alone that say nothing: what becomes of the bits of a destination that is written whole,
+/// the extension of sources that are taken whole, which block of a matrix is broadcast where none is.
+fn same_modifiers(was: &Inst, now: &Inst) -> bool {
+    let plain = |inst: &Inst| {
+        let mut inst = *inst;
+        match &mut inst.mods {
+            Mods::Sdwa(_, sdwa) => {
+                if sdwa.dst_sel == SdwaSel::Dword {
+                    sdwa.dst_unused = SdwaUnused::Pad;
+                }
+                for source in 0..2 {
+                    sdwa.sext[source] &= sdwa.src_sel[source] != SdwaSel::Dword;
+                }
+            }
+            Mods::Mfma(mods) if mods.cbsz == 0 => mods.abid = 0,
+            _ => {}
+        }
+        inst
+    };
+    plain(was) == plain(now)
 }
 
 /// Whether two exchanges of lanes are the same: addresses count in bytes, modulo the 256 bytes of 64 lanes.
@@ -219,6 +326,13 @@ pub fn is_linted(traced: &Traced, fault: &Fault, object: &CodeObject) -> bool {
     dataflow::reads_unwritten(&code, &begins_with).is_some_and(|read| before != Some(read))
 }
 
+/// The first scalar register of the address of a kernel's arguments.
+pub fn arguments_at(descriptor: &Descriptor) -> Option<u8> {
+    let before = UserSgpr::ALL.into_iter().take_while(|which| *which != UserSgpr::KernargSegmentPtr);
+    let first: u32 = before.filter(|which| descriptor.has_user_sgpr(*which)).map(UserSgpr::registers).sum();
+    descriptor.has_user_sgpr(UserSgpr::KernargSegmentPtr).then(|| u8::try_from(first).ok()).flatten()
+}
+
 /// Registers that hold something when a wave begins: user data, workgroup ids, the work-item's ids in v0, and those that the hardware sets.
 fn begins_with(descriptor: &Descriptor) -> RegisterSet {
     let ids = (0..3).filter(|dimension| descriptor.has_workgroup_id(*dimension)).count();
@@ -257,6 +371,19 @@ mod tests {
         let shift = |count: u32| [0x2402_0600 | (128 + count)];
         assert_eq!(argument(&shift(2), &shift(34), &[]), Some(Argument::IgnoredBits));
         assert_eq!(argument(&shift(2), &shift(3), &[]), None);
+    }
+
+    #[test]
+    fn modifiers_that_say_nothing_change_nothing() {
+        // v_cvt_f32_f16_sdwa v3, v11 with src0_sel:WORD_1 and dst_sel:DWORD or BYTE_0; the rest padded or kept.
+        let convert = |dst: u32, unused: u32| [0x7e06_16f9, 0x0005_000b | dst << 8 | unused << 11];
+        assert_eq!(argument(&convert(6, 0), &convert(6, 2), &[]), Some(Argument::IgnoredBits));
+        assert_eq!(argument(&convert(0, 0), &convert(0, 2), &[]), None);
+        // v_alignbyte_b32 v4, v11, v10, 2 and 34 and 3.
+        let align = |count: u32| [0xd1cf_0004, 0x0002_150b | (128 + count) << 18];
+        assert_eq!(inst(&align(2)).op, Op::v_alignbyte_b32);
+        assert_eq!(argument(&align(2), &align(34), &[]), Some(Argument::IgnoredBits));
+        assert_eq!(argument(&align(2), &align(3), &[]), None);
     }
 
     #[test]

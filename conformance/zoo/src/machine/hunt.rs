@@ -1,8 +1,8 @@
 //! Hunting faults with the suite's cases.
 
 use std::borrow::Cow;
-use std::cell::Cell;
-use std::collections::BTreeMap;
+use std::cell::{Cell, OnceCell};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,29 +11,51 @@ use std::time::Instant;
 use backend_hip::objects::{Objects, gfx942};
 use backend_hip::{HipBackend, Options};
 use code_object::CodeObject;
+use conformance::far::{self, Far};
 use conformance::guard;
 use conformance::outcome::Outcome;
 use conformance::suite::{self, Filter, Slice};
 use conformance::target::{RunError, Target};
 use kernels::{Breakpoint, Identity, Numerics, OpForm, Record, SplitMix64, Stem, Support};
 use softhip::control::Options as Device;
+use softhip::memory::Checks;
 use softhip::sched::Limits;
 use softhip::trace::{self, Traced};
 
 use super::equivalent::{self, Argument};
 use super::fault::{self, Fault, Kind};
+use super::survivor::Class;
+use super::values::Values;
 
 /// Instructions that a wave of a faulty kernel may execute: far more than any of the cases that are taken.
 const BUDGET: u64 = 400_000;
 
-/// Microseconds that a case may take to be taken.
+/// Microseconds that a case may take to be met by every fault that it reaches.
 const QUICK: u64 = 60_000;
+
+/// Microseconds of slower cases that a fault meets besides.
+const SLOW: u64 = 400_000;
+
+/// Microseconds that any of them may take.
+const SLOWEST: u64 = 1_500_000;
+
+/// Cases of a kernel that are few: more are sought for it among all cases of its op.
+const FEW: usize = 40;
+
+/// Microseconds that this may take.
+const SOUGHT: u64 = 20_000_000;
+
+/// Cases of each kernel that run with rows far apart, in each of the ways to have them so.
+const APART: usize = 12;
 
 /// Cases that a fault meets before it has survived.
 const CASES: usize = 400;
 
 /// Faults that are on the hunt together.
 const HERD: usize = 48;
+
+/// Bytes of the device: room for operands with rows far apart. Memory that nothing touches costs nothing.
+const MEMORY: u64 = 1 << 40;
 
 /// What to hunt.
 #[derive(Clone, Debug)]
@@ -53,6 +75,8 @@ pub struct Plan {
 pub struct Survivor {
     /// What it changes.
     pub kind: Kind,
+    /// What it is about.
+    pub class: Class,
     /// Bytes from the kernel's first instruction.
     pub offset: u64,
     /// Source line.
@@ -76,8 +100,10 @@ pub struct Bag {
     pub within_bound: Vec<Survivor>,
     /// Set apart, by argument.
     pub equivalent: BTreeMap<Argument, usize>,
-    /// In instructions that no case reaches.
-    pub unreached: usize,
+    /// In kernels that no case launches.
+    pub idle: usize,
+    /// In instructions that no case executes, or none with a lane on.
+    pub unreached: Vec<Survivor>,
     /// Those that are left: no case that executes the instruction shows a bit of difference.
     pub survivors: Vec<Survivor>,
 }
@@ -90,7 +116,7 @@ impl Bag {
 
     /// Faults that should have been seen: those that are not equivalent by argument and do not merely round differently.
     pub fn visible(&self) -> usize {
-        self.found() + self.survivors.len() + self.unreached
+        self.found() + self.survivors.len() + self.unreached.len() + self.idle
     }
 
     /// All faults.
@@ -147,9 +173,30 @@ fn shares(plan: &Plan) -> BTreeMap<String, usize> {
     names.into_iter().enumerate().map(|(at, name)| (name, share(at))).collect()
 }
 
+/// Where a case's operands lie.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Place {
+    /// As the case has them, with canaries around them.
+    Near,
+    /// With entries of a dimension far apart, see [`Far`]: the outermost that has more than one, or the one behind it.
+    Apart(usize),
+}
+
+impl Place {
+    const ALL: [Self; 3] = [Self::Near, Self::Apart(0), Self::Apart(1)];
+
+    const fn index(self) -> usize {
+        match self {
+            Self::Near => 0,
+            Self::Apart(dimension) => 1 + dimension,
+        }
+    }
+}
+
 /// A case, and which instructions of a kernel it executes.
 struct Reach {
     name: String,
+    place: Place,
     micros: u64,
     /// Of what the case's ops leave in memory.
     digest: u64,
@@ -174,15 +221,13 @@ fn of_stem(
     let mut bags: Vec<(String, Bag)> = kernels
         .iter()
         .filter(|name| !launched(name))
-        .map(|name| {
-            (name.clone(), Bag { unreached: shares.get(name).copied().unwrap_or(0), ..Bag::default() })
-        })
+        .map(|name| (name.clone(), Bag { idle: shares.get(name).copied().unwrap_or(0), ..Bag::default() }))
         .collect();
     for traced in traced.iter().filter(|traced| kernels.iter().any(|name| name == traced.kernel())) {
         let count = shares.get(traced.kernel()).copied().unwrap_or(0);
         let herd = sample(traced, count, plan.seed);
         let mut bag = Bag::default();
-        let game = Game { stem, bytes, own: &own, traced, cases };
+        let game = Game { stem, bytes, own: &own, traced, cases, values: OnceCell::new() };
         for part in herd.chunks(HERD) {
             game.hunt(part, &mut bag, progress);
         }
@@ -193,36 +238,94 @@ fn of_stem(
 
 /// The cases of an op, the quickest first, with what each reaches of its kernels.
 fn reaches(stem: Stem, kernels: &[String]) -> Vec<Reach> {
-    let names = suite::names("soft", &Filter::new(&format!("{stem}/soft/")));
-    let Some(target) = target(Objects::own()) else { return Vec::new() };
+    let filter = Filter::new(&format!("{stem}/soft/"));
+    let names = suite::names("soft", &filter);
+    let [Some(near), Some(outer), Some(inner)] = Place::ALL.map(|place| target(Objects::own(), place)) else {
+        return Vec::new();
+    };
+    let targets = [near, outer, inner];
     let mut names = Slice::Quick.of(names);
-    names.extend(suite::names_around_breakpoints("soft", &target, &Filter::new(&format!("{stem}/soft/"))));
-    let mut cases = Vec::new();
-    for name in names {
+    names.extend(suite::names_around_breakpoints("soft", &targets[0], &filter));
+    let run = |name: String, place: Place| {
+        let target = &targets[place.index()];
         let of_op = || {
             trace::kernels().into_iter().filter(|traced| kernels.iter().any(|name| name == traced.kernel()))
         };
         of_op().for_each(|traced| traced.clear());
-        let begin = Instant::now();
+        let begin = (Instant::now(), worked());
         target.digest.set(0);
         let passed =
-            suite::run(&name, &target, suite::JUDGE).is_ok_and(|result| result.outcome == Outcome::Passed);
-        let micros = conformance::outcome::micros_since(begin);
+            suite::run(&name, target, suite::JUDGE).is_ok_and(|result| result.outcome == Outcome::Passed);
+        let micros = worked()
+            .zip(begin.1)
+            .map_or_else(|| conformance::outcome::micros_since(begin.0), |(end, begin)| end - begin);
         let executed: BTreeMap<_, _> = of_op()
             .map(|traced| {
                 (
                     traced.kernel().to_owned(),
-                    (0..traced.code().len()).map(|at| traced.executed(at)).collect::<Vec<_>>(),
+                    (0..traced.code().len()).map(|at| traced.worked(at)).collect::<Vec<_>>(),
                 )
             })
             .filter(|(_, executed)| executed.iter().any(|hit| *hit))
             .collect();
-        if passed && micros <= QUICK && !executed.is_empty() {
-            cases.push(Reach { name, micros, digest: target.digest.get(), executed });
+        let passes = passed && micros <= SLOWEST && !executed.is_empty();
+        (passes.then(|| Reach { name, place, micros, digest: target.digest.get(), executed }), micros)
+    };
+    let mut cases: Vec<Reach> = names.iter().filter_map(|name| run(name.clone(), Place::Near).0).collect();
+    // Kernels that few of these come to meet others of the op.
+    let thin = |cases: &[Reach]| {
+        let of = |kernel: &String| cases.iter().filter(|case| case.executed.contains_key(kernel)).count();
+        kernels.iter().any(|kernel| of(kernel) < FEW)
+    };
+    let (known, mut spent) = (names.iter().cloned().collect::<HashSet<String>>(), 0);
+    for name in mixed(suite::names("soft", &filter)).into_iter().filter(|name| !known.contains(name)) {
+        if spent > SOUGHT || !thin(&cases) {
+            break;
         }
+        let (case, micros) = run(name, Place::Near);
+        spent += micros;
+        cases.extend(case.filter(|case| case.micros <= QUICK));
     }
     cases.sort_by_key(|case| case.micros);
+    // Some of them with rows far apart, as many for each kernel.
+    let quick = cases.iter().filter(|case| case.micros <= QUICK);
+    let near: HashMap<String, Vec<String>> =
+        quick.map(|case| (case.name.clone(), case.executed.keys().cloned().collect())).collect();
+    for dimension in [0, 1] {
+        let mut chosen: HashMap<&String, usize> = HashMap::new();
+        for name in mixed(near.keys().cloned().collect()) {
+            let launched = &near[&name];
+            let enough = |kernel| chosen.get(kernel).is_some_and(|count| *count >= APART);
+            if launched.iter().all(enough)
+                || !suite::record(&name).is_ok_and(|record| far::moves(&record, dimension))
+            {
+                continue;
+            }
+            if let Some(case) = run(name, Place::Apart(dimension)).0 {
+                launched.iter().for_each(|kernel| *chosen.entry(kernel).or_default() += 1);
+                cases.push(case);
+            }
+        }
+    }
     cases
+}
+
+/// Microseconds that this thread has had of a processor, where the system tells: how long a case takes does not depend on what else runs.
+fn worked() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse::<u64>().ok().map(|nanos| nanos / 1000)
+}
+
+/// Names in an order that says nothing, the same each time.
+fn mixed(mut names: Vec<String>) -> Vec<String> {
+    let hash = |name: &String| {
+        let mixed = name.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+        });
+        SplitMix64::new(mixed).next_u64()
+    };
+    names.sort_by_cached_key(hash);
+    names
 }
 
 /// Some of a kernel's faults, chosen by chance.
@@ -240,11 +343,21 @@ fn sample(traced: &Traced, count: usize, seed: u64) -> Vec<Fault> {
 }
 
 /// A backend with other objects before the program's own.
-fn target(objects: Objects) -> Option<Digested> {
-    let device = Device { seed: 1, limits: Limits { threads: 1, budget: BUDGET }, ..Device::default() };
+fn target(objects: Objects, place: Place) -> Option<Digested> {
+    let device = Device {
+        seed: 1,
+        straddle: true,
+        checks: Checks { strict_races: true, ..Checks::ALL },
+        limits: Limits { threads: 1, budget: BUDGET },
+        memory_bytes: MEMORY,
+        ..Device::default()
+    };
     let backend = HipBackend::software(device, Options { objects, ..Options::default() }).ok()?;
-    let inner = guard::with_canaries(backend);
-    Some(Digested { inner: inner.ok()?, digest: Cell::new(0) })
+    let inner: Box<dyn Target> = match place {
+        Place::Near => guard::with_canaries(backend).ok()?,
+        Place::Apart(dimension) => Box::new(Far::new(backend, dimension).ok()?),
+    };
+    Some(Digested { inner, digest: Cell::new(0) })
 }
 
 /// A target that keeps a digest of what its ops leave in memory.
@@ -291,14 +404,19 @@ struct Game<'a> {
     own: &'a CodeObject,
     traced: &'a Traced,
     cases: &'a [Reach],
+    /// What its registers hold, once somebody asks.
+    values: OnceCell<Option<Values<'a>>>,
 }
 
 /// A fault that is not decided yet.
 struct Hunted<'f> {
     fault: &'f Fault,
     object: Vec<u8>,
-    target: Option<Digested>,
+    /// By [`Place`].
+    targets: [Option<Digested>; 3],
     met: usize,
+    /// Microseconds that slow cases of it have taken.
+    slow: u64,
     /// Some case's bits are not those of the kernel without the fault.
     differs: bool,
 }
@@ -308,12 +426,25 @@ impl Game<'_> {
         let mut alive: Vec<Hunted<'_>> = Vec::new();
         for fault in faults {
             let Some(object) = self.patched(fault) else { continue };
-            alive.push(Hunted { fault, object, target: None, met: 0, differs: false });
+            alive.push(Hunted {
+                fault,
+                object,
+                targets: [const { None }; 3],
+                met: 0,
+                slow: 0,
+                differs: false,
+            });
         }
         for case in self.cases {
             alive.retain_mut(|hunted| {
                 if hunted.met >= CASES || !self.reaches(case, hunted.fault) {
                     return true;
+                }
+                if case.micros > QUICK {
+                    if hunted.slow > SLOW {
+                        return true;
+                    }
+                    hunted.slow += case.micros;
                 }
                 hunted.met += 1;
                 let killed = !self.survives(hunted, case);
@@ -336,7 +467,7 @@ impl Game<'_> {
     fn settle(&self, hunted: &Hunted<'_>, bag: &mut Bag) {
         let object = CodeObject::read(&hunted.object).ok();
         let linted = |object| equivalent::is_linted(self.traced, hunted.fault, object);
-        let argument = |object| equivalent::argument(self.traced, hunted.fault, object);
+        let argument = |object| equivalent::argument(self.traced, self.values(), hunted.fault, object);
         if object.as_ref().is_some_and(linted) {
             bag.linted += 1;
         } else if hunted.differs {
@@ -344,10 +475,18 @@ impl Game<'_> {
         } else if let Some(argument) = object.as_ref().and_then(argument) {
             *bag.equivalent.entry(argument).or_default() += 1;
         } else if hunted.met == 0 {
-            bag.unreached += 1;
+            bag.unreached.push(self.survivor(hunted));
         } else {
             bag.survivors.push(self.survivor(hunted));
         }
+    }
+
+    /// What the kernel's registers hold.
+    fn values(&self) -> Option<&Values<'_>> {
+        let kernel = self.own.kernels().iter().find(|kernel| kernel.name == self.traced.kernel());
+        let threads = kernel.map_or(1024, |kernel| kernel.max_flat_workgroup_size);
+        let arguments = kernel.and_then(|kernel| equivalent::arguments_at(&kernel.descriptor));
+        self.values.get_or_init(|| Values::of(self.traced.code(), threads, arguments)).as_ref()
     }
 
     fn survivor(&self, hunted: &Hunted<'_>) -> Survivor {
@@ -355,6 +494,7 @@ impl Game<'_> {
         let inst = &code[hunted.fault.index];
         Survivor {
             kind: hunted.fault.kind,
+            class: Class::of(code, hunted.fault),
             offset: inst.pc - code[0].pc,
             line: self.own.location(inst.pc).map(|at| format!("{}:{}", at.file, at.line)),
             was: inst.to_string(),
@@ -364,23 +504,24 @@ impl Game<'_> {
     }
 
     fn survives(&self, hunted: &mut Hunted<'_>, case: &Reach) -> bool {
-        let target = hunted.target.take().or_else(|| self.faulty(&hunted.object));
+        let at = case.place.index();
+        let target = hunted.targets[at].take().or_else(|| self.faulty(&hunted.object, case.place));
         let Some(target) = target else { return false };
         let passed = passes(&target, &case.name);
         if passed {
             hunted.differs |= target.digest.get() != case.digest;
-            hunted.target = Some(target);
+            hunted.targets[at] = Some(target);
         }
         passed
     }
 
     /// A backend with a faulty object.
-    fn faulty(&self, object: &[u8]) -> Option<Digested> {
+    fn faulty(&self, object: &[u8], place: Place) -> Option<Digested> {
         let (stem, object) = (self.stem.name(), object.to_vec());
         let objects = Objects::new("a fault made by machine", move |asked| {
             (asked == stem).then(|| Ok(Cow::Owned(object.clone())))
         });
-        target(objects)
+        target(objects, place)
     }
 
     /// The object with a fault.

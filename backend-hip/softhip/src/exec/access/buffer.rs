@@ -21,7 +21,7 @@ use crate::isa::{Mods, Op};
 use crate::memory::WAVE;
 use crate::report::Segment;
 
-/// The fields of a resource that matter to untyped accesses.
+/// The fields of a resource that say where its elements are.
 struct Resource {
     base: u64,
     /// Bytes from one index to the next; 0 for a raw buffer.
@@ -65,25 +65,28 @@ impl Resource {
 }
 
 /// Where the active lanes access memory.
-struct Lanes {
+pub(super) struct Lanes {
     addresses: [u64; WAVE],
     /// Lanes whose access is in range as a whole.
-    inside: u64,
+    pub(super) inside: u64,
     /// Lanes that have a dword in range and one out of range.
-    across: u64,
+    pub(super) across: u64,
     /// For those: how many dwords are in range.
     dwords: [u8; WAVE],
     /// The other active lanes.
-    outside: u64,
+    pub(super) outside: u64,
+}
+
+/// The words of an instruction's resource.
+pub(super) fn words(c: &Cx<'_>, u: &Uop) -> Option<[u32; 4]> {
+    let Scalar::Register(first) = u.scalar[2] else { return None };
+    c.wave.s[usize::from(first)..].first_chunk().copied()
 }
 
 /// Finds the lanes' addresses; the error says what is not supported.
-fn lanes(c: &Cx<'_>, u: &Uop, bytes: u32) -> Result<Lanes, &'static str> {
-    let (Mods::Buffer(mods), Scalar::Register(first)) = (u.inst.mods, u.scalar[2]) else {
-        return Err("resource");
-    };
-    let words = c.wave.s[usize::from(first)..].first_chunk().ok_or("resource")?;
-    let resource = Resource::new(*words);
+pub(super) fn lanes(c: &Cx<'_>, u: &Uop, bytes: u32) -> Result<Lanes, &'static str> {
+    let (Mods::Buffer(mods), Some(words)) = (u.inst.mods, words(c, u)) else { return Err("resource") };
+    let resource = Resource::new(words);
     let soffset = u64::from(c.read32(scalar_source(mods.soffset, Ty::B32)));
     let first = usize::from(u.src[0]);
     let offsets = first + usize::from(mods.idxen && mods.offen);
@@ -121,11 +124,11 @@ fn lanes(c: &Cx<'_>, u: &Uop, bytes: u32) -> Result<Lanes, &'static str> {
 }
 
 impl Lanes {
-    fn place(&self) -> Place {
+    pub(super) fn place(&self) -> Place {
         Place::of(self.inside, &self.addresses)
     }
 
-    fn count(&self, c: &mut Cx<'_>) {
+    pub(super) fn count(&self, c: &mut Cx<'_>) {
         c.counters.out_of_range += u64::from((self.outside | self.across).count_ones());
     }
 

@@ -10,7 +10,7 @@ use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::commit;
 use crate::exec::core::trap::Trap;
 use crate::exec::core::uop::Uop;
-use crate::isa::inst::Ds;
+use crate::isa::inst::{Ds, scalar};
 use crate::isa::table::memory::{Atomic, MemoryOp};
 use crate::isa::table::rule;
 use crate::isa::{Mods, Op, table};
@@ -182,6 +182,10 @@ fn read(c: &mut Cx<'_>, u: &Uop) -> Step {
 /// The load to LDS that is still to write what an instruction reads from there.
 pub(in crate::exec) fn reads_landing(c: &Cx<'_>, u: &Uop) -> Option<Landing> {
     let Some(MemoryOp::Local(rule)) = table::memory(u.inst.op) else { return None };
+    if rule == rule::Ds::LoadThread {
+        let addresses = addresses_of_threads(c, u);
+        return active(c.wave.exec()).find_map(|lane| c.lds.landings.writing(addresses[lane], 4));
+    }
     let (offsets, size) = match rule {
         rule::Ds::Load(_) => ([fields(u).offset().into(); 2], u.width.bytes),
         rule::Ds::Atomic(Atomic { bytes, .. }) => ([fields(u).offset().into(); 2], bytes),
@@ -292,6 +296,78 @@ fn atomic64(c: &mut Cx<'_>, u: &Uop) -> Step {
     c.finish(result)
 }
 
+/// Two exchanges. Both take their data before either puts its result down.
+fn exchange2<const REGISTERS: u32, const STRIDE: u32>(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let (bytes, exec) = (4 * REGISTERS, c.wave.exec());
+    let places = two_offsets(u, STRIDE * bytes).map(|offset| addresses_of(c, u, offset));
+    let last = REGISTERS as usize - 1;
+    let data = [u.src[1], u.src[2]].map(usize::from).map(|first| [c.wave.v[first], c.wave.v[first + last]]);
+    for (i, (addresses, [low, high])) in places.iter().zip(&data).enumerate() {
+        let piece = Uop { dst: u.dst + i as u16 * REGISTERS as u16, ..u.clone() };
+        let exchanged = atomic_lanes(c, &piece, addresses, exec, bytes, |_, lane, _| {
+            u64::from(low[lane]) | (u64::from(high[lane]) << 32)
+        });
+        if let Err(trap) = exchanged {
+            return c.fault(trap);
+        }
+    }
+    Step::Next
+}
+
+/// Each dword is replaced if the highest bit of its datum is set, by the others.
+fn conditional_exchange(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let addresses = addresses_of(c, u, fields(u).offset().into());
+    let data = usize::from(u.src[1]);
+    let result = atomic_lanes(c, u, &addresses, c.wave.exec(), 8, |c, lane, old| {
+        let new = |half: usize| {
+            let (datum, old) = (c.wave.v[data + half][lane], (old >> (32 * half)) as u32);
+            u64::from(if datum >> 31 == 0 { old } else { datum & 0x7fff_ffff }) << (32 * half)
+        };
+        new(0) | new(1)
+    });
+    c.finish(result)
+}
+
+/// The byte that M0 and the instruction name.
+fn address_of_m0(c: &Cx<'_>, u: &Uop) -> u64 {
+    u64::from(c.wave.s[usize::from(scalar::M0)] & 0xffff) + u64::from(fields(u).offset())
+}
+
+/// Changes a counter by the number of active lanes, all of which get its old value.
+fn count(c: &mut Cx<'_>, u: &Uop, change: fn(u32, u32) -> u32) -> Step {
+    let exec = c.wave.exec();
+    if exec == 0 {
+        return Step::Next;
+    }
+    let addresses = [address_of_m0(c, u); WAVE];
+    let lane = exec.trailing_zeros() as usize;
+    let counted = atomic_lanes(c, u, &addresses, 1 << lane, 4, |_, _, old| {
+        change(old as u32, exec.count_ones()).into()
+    });
+    let register = &mut c.wave.v[usize::from(u.dst)];
+    let old = [register[lane % WAVE]; WAVE];
+    commit(register, &old, exec);
+    c.finish(counted)
+}
+
+/// Each lane's dword after the one that M0 and the instruction name.
+fn addresses_of_threads(c: &Cx<'_>, u: &Uop) -> [u64; WAVE] {
+    let first = address_of_m0(c, u);
+    std::array::from_fn(|lane| first + 4 * lane as u64)
+}
+
+fn read_thread(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let addresses = addresses_of_threads(c, u);
+    let result = load_lanes(c, u, &addresses, c.wave.exec(), u.width, usize::from(u.dst));
+    c.finish(result)
+}
+
+fn write_thread(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let addresses = addresses_of_threads(c, u);
+    let result = store_lanes(c, u, &addresses, c.wave.exec(), u.width, usize::from(u.src[1]));
+    c.finish(result)
+}
+
 /// The handler of a DS operation on LDS.
 pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
     let MemoryOp::Local(rule) = table::memory(op)? else { return None };
@@ -307,6 +383,15 @@ pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
         rule::Ds::Store2 { bytes: 4, stride: 64 } => write2::<1, 64>,
         rule::Ds::Store2 { bytes: 8, stride: 1 } => write2::<2, 1>,
         rule::Ds::Store2 { bytes: 8, stride: 64 } => write2::<2, 64>,
+        rule::Ds::Exchange2 { bytes: 4, stride: 1 } => exchange2::<1, 1>,
+        rule::Ds::Exchange2 { bytes: 4, stride: 64 } => exchange2::<1, 64>,
+        rule::Ds::Exchange2 { bytes: 8, stride: 1 } => exchange2::<2, 1>,
+        rule::Ds::Exchange2 { bytes: 8, stride: 64 } => exchange2::<2, 64>,
+        rule::Ds::ConditionalExchange => conditional_exchange,
+        rule::Ds::Count if op == Op::ds_append => |c, u| count(c, u, u32::wrapping_add),
+        rule::Ds::Count => |c, u| count(c, u, u32::wrapping_sub),
+        rule::Ds::LoadThread => read_thread,
+        rule::Ds::StoreThread => write_thread,
         rule::Ds::Atomic(Atomic { bytes: 4, .. }) => atomic32,
         rule::Ds::Atomic(Atomic { bytes: 8, .. }) => atomic64,
         _ => return None,

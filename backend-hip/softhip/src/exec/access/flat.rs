@@ -86,6 +86,15 @@ fn scratch_load(c: &mut Cx<'_>, u: &Uop) -> Step {
     c.finish(result)
 }
 
+/// Loads to LDS: lane `i` writes the dword at M0 + offset + 4 * `i`.
+fn scratch_load_lds(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let exec = c.wave.exec();
+    match scratch_load(c, u) {
+        Step::Next => global::store_to_lds(c, u, exec, global::immediate(u)),
+        step => step,
+    }
+}
+
 fn scratch_store(c: &mut Cx<'_>, u: &Uop) -> Step {
     let (at, exec, width) = (offsets(c, u), c.wave.exec(), u.width);
     let registers = width.registers();
@@ -179,6 +188,7 @@ fn atomic(c: &mut Cx<'_>, u: &Uop) -> Step {
 /// The handler of a FLAT or SCRATCH operation.
 pub(in crate::exec) fn handler(op: Op) -> Option<Handler> {
     match table::memory(op)? {
+        MemoryOp::Scratch(Mem::LoadLds(_)) => Some(scratch_load_lds),
         MemoryOp::Scratch(Mem::Load(_)) => Some(scratch_load),
         MemoryOp::Scratch(Mem::Store(_)) => Some(scratch_store),
         MemoryOp::Flat(Mem::Load(_)) => Some(load),

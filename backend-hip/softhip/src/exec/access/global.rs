@@ -176,15 +176,42 @@ impl Job for Lines<'_> {
     }
 }
 
-fn access<'a>(u: &Uop, place: &'a Place, exec: u64, width: Width) -> WaveAccess<'a> {
-    WaveAccess {
-        exec,
-        addresses: place.view(),
-        bytes: width.bytes,
-        align: 1,
-        pc: u.offset,
-        atomic: device_scope(u),
+fn access<'a>(u: &Uop, place: &'a Place, exec: u64, bytes: u32) -> WaveAccess<'a> {
+    WaveAccess { exec, addresses: place.view(), bytes, align: 1, pc: u.offset, atomic: device_scope(u) }
+}
+
+/// Loads elements of so many bytes, as they are.
+pub(super) fn load_elements(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    place: &Place,
+    exec: u64,
+    bytes: u32,
+    out: &mut [Lanes],
+) -> Step {
+    if exec == 0 {
+        return Step::Next;
     }
+    count(c, place, exec, bytes, false);
+    let loaded = c.memory.load(c.group, &access(u, place, exec, bytes), out);
+    loaded.map_or_else(|fault| c.fault(Trap::lane(Segment::Global, *fault)), |()| Step::Next)
+}
+
+/// Stores elements of so many bytes, as they are.
+pub(super) fn store_elements(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    place: &Place,
+    exec: u64,
+    bytes: u32,
+    data: &[Lanes],
+) -> Step {
+    if exec == 0 {
+        return Step::Next;
+    }
+    count(c, place, exec, bytes, true);
+    let stored = c.memory.store(c.group, &access(u, place, exec, bytes), data);
+    stored.map_or_else(|fault| c.fault(Trap::lane(Segment::Global, *fault)), |()| Step::Next)
 }
 
 /// Loads through any kind of addresses.
@@ -200,7 +227,7 @@ pub(in crate::exec) fn load_from(
         return Step::Next;
     }
     count(c, place, exec, width.bytes, false);
-    let access = access(u, place, exec, width);
+    let access = access(u, place, exec, width.bytes);
     let first = usize::from(u.dst);
     let result = if width.is_plain() {
         let registers = &mut c.wave.v[first..first + width.registers()];
@@ -232,7 +259,7 @@ pub(in crate::exec) fn store_to(
         return Step::Next;
     }
     count(c, place, exec, width.bytes, true);
-    let access = access(u, place, exec, width);
+    let access = access(u, place, exec, width.bytes);
     let first = usize::from(u.src[1]);
     let result = if width.half == Some(Half::High) {
         let mut shifted = [c.wave.v[first]];

@@ -13,10 +13,11 @@ pub(super) mod narrow;
 pub(super) mod permute;
 pub(super) mod scratch;
 mod together;
+pub(super) mod typed;
 
 /// The numbers of the lanes set in `exec`, ascending.
 #[inline]
-fn active(exec: u64) -> impl Iterator<Item = usize> + Clone {
+pub(super) fn active(exec: u64) -> impl Iterator<Item = usize> + Clone {
     let mut rest = exec;
     std::iter::from_fn(move || {
         let lane = (rest != 0).then(|| rest.trailing_zeros() as usize)?;

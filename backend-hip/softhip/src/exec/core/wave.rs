@@ -13,6 +13,10 @@ pub(in crate::exec) const SCALARS: usize = 130;
 /// Where writes to `null` go.
 pub(in crate::exec) const SINK: u8 = 128;
 
+/// What a register holds when a wave begins that is given nothing in it: on a GPU, something of another wave. NaN in every format of
+/// floats, a large number, no lane mask and no part of an address.
+pub(in crate::exec) const LEFT_OVER: u32 = 0xffc5_ffc5;
+
 /// What a wave is waiting for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::exec) enum State {

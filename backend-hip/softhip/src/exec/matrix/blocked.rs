@@ -13,15 +13,16 @@ use std::arch::x86_64::{
     __m512, __m512i, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEG_INF, _mm_loadu_si128, _mm_storeu_si128,
     _mm256_loadu_si256, _mm512_add_epi32, _mm512_adds_epu8, _mm512_and_si512, _mm512_broadcast_i32x4,
     _mm512_broadcast_i64x4, _mm512_castsi128_si512, _mm512_castsi256_si512, _mm512_castsi512_ps,
-    _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu16_mask, _mm512_cvt_roundps_epi32,
-    _mm512_cvtepi32_epi8, _mm512_cvtepi32_epi16, _mm512_cvtepi32_ps, _mm512_cvtepu8_epi32, _mm512_cvtph_ps,
-    _mm512_cvttps_epi32, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mask_min_epu16, _mm512_mask_sub_epi16,
-    _mm512_max_epu16, _mm512_max_epu32, _mm512_min_epu8, _mm512_min_epu32, _mm512_mul_ps,
-    _mm512_mul_round_ps, _mm512_permutexvar_epi32, _mm512_reduce_max_epu32, _mm512_reduce_min_epu32,
-    _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_ps, _mm512_setr_epi32,
-    _mm512_setzero_ps, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_slli_epi32, _mm512_srai_epi32,
-    _mm512_srav_epi32, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_storeu_ps, _mm512_storeu_si512,
-    _mm512_sub_epi32, _mm512_subs_epu8, _mm512_ternarylogic_epi32, _mm512_test_epi16_mask,
+    _mm512_cmpeq_epi8_mask, _mm512_cmpeq_epi32_mask, _mm512_cmpge_epu16_mask, _mm512_cmpge_epu32_mask,
+    _mm512_cvt_roundps_epi32, _mm512_cvtepi32_epi8, _mm512_cvtepi32_epi16, _mm512_cvtepi32_ps,
+    _mm512_cvtepu8_epi32, _mm512_cvtph_ps, _mm512_cvttps_epi32, _mm512_loadu_ps, _mm512_loadu_si512,
+    _mm512_mask_min_epu16, _mm512_mask_sub_epi16, _mm512_max_epu16, _mm512_max_epu32, _mm512_min_epu8,
+    _mm512_min_epu32, _mm512_mul_ps, _mm512_mul_round_ps, _mm512_permutexvar_epi32, _mm512_reduce_max_epu32,
+    _mm512_reduce_min_epu32, _mm512_set1_epi8, _mm512_set1_epi16, _mm512_set1_epi32, _mm512_set1_ps,
+    _mm512_setr_epi32, _mm512_setzero_ps, _mm512_setzero_si512, _mm512_shuffle_epi8, _mm512_slli_epi32,
+    _mm512_srai_epi32, _mm512_srav_epi32, _mm512_srli_epi16, _mm512_srli_epi32, _mm512_storeu_ps,
+    _mm512_storeu_si512, _mm512_sub_epi32, _mm512_subs_epu8, _mm512_ternarylogic_epi32,
+    _mm512_test_epi16_mask,
 };
 use std::ops::RangeInclusive;
 
@@ -291,9 +292,8 @@ fn scales<T: Tile>(
 /// Adds the products of one row by sixteen columns to `lanes`. Answers false, and changes nothing, if an addend is an
 /// infinity or a NaN.
 ///
-/// As [`super::fused`] has it in words: an addend of more than `2^5` times the largest product's power of two has a unit of
-/// its own, 29 bits below it, to which the sum is brought. Of the bits that the sum loses, the first two matter, as far
-/// as not to be zero. They may stand in any of the last four bits, because results have at most 26.
+/// An addend of up to `2^5` times the largest product's power of two is brought to the unit of the sum, as
+/// [`super::fused`] has it in words.
 #[target_feature(enable = "avx512f,avx512dq")]
 #[inline]
 fn sixteen(
@@ -302,42 +302,65 @@ fn sixteen(
     columns: &[__m512],
     row: impl Fn(usize) -> f32,
 ) -> bool {
-    let field = _mm512_set1_epi32(0xff << 23);
     // SAFETY: sixteen words.
     let addend = unsafe { _mm512_loadu_si512(lanes.as_ptr().cast()) };
-    let addend_field = _mm512_and_si512(addend, field);
-    if _mm512_cmpeq_epi32_mask(addend_field, field) != 0 {
-        return false;
-    }
     // SAFETY: 16 bytes.
     let fields = unsafe { _mm_loadu_si128(fields.as_ptr().cast()) };
     let scale_bits = _mm512_slli_epi32::<23>(_mm512_cvtepu8_epi32(fields));
     let scale = _mm512_castsi512_ps(scale_bits);
-    // That of the addend to below 2^30; larger than all others if there is none.
-    let limit = _mm512_sub_epi32(_mm512_set1_epi32((283u32 << 23).cast_signed()), addend_field);
-    let total_scale_bits = _mm512_min_epu32(scale_bits, limit);
-    let lost = _mm512_srli_epi32::<23>(_mm512_sub_epi32(scale_bits, total_scale_bits));
     let mut sums = [_mm512_setzero_si512(); 2];
     for (k, &column) in columns.iter().enumerate() {
         let product = _mm512_mul_ps(_mm512_set1_ps(row(k)), column);
         let integer: __m512i = _mm512_cvttps_epi32(_mm512_mul_ps(product, scale));
         sums[k % 2] = _mm512_add_epi32(sums[k % 2], integer);
     }
-    // Below 8 * 2^26, so two more bits do not overflow.
-    let sum = _mm512_slli_epi32::<2>(_mm512_add_epi32(sums[0], sums[1]));
-    let cut = _mm512_srav_epi32(sum, lost);
-    // (cut >> 2) | (cut & 3)
-    let short = _mm512_ternarylogic_epi32::<0xf8>(_mm512_srai_epi32::<2>(cut), cut, _mm512_set1_epi32(3));
+    // Below 8 * 2^26.
+    let sum = _mm512_add_epi32(sums[0], sums[1]);
     // Rounded down, so that what underflows below zero counts as -1, too.
-    let scaled =
-        _mm512_mul_round_ps::<DOWN>(_mm512_castsi512_ps(addend), _mm512_castsi512_ps(total_scale_bits));
-    let total = _mm512_add_epi32(short, _mm512_cvt_roundps_epi32::<DOWN>(scaled));
+    let scaled = _mm512_mul_round_ps::<DOWN>(_mm512_castsi512_ps(addend), scale);
+    // What is no number, or none of 32 bits, becomes -2^31.
+    let kept = _mm512_cvt_roundps_epi32::<DOWN>(scaled);
+    let half = _mm512_set1_epi32(1 << 30);
+    let is_large = _mm512_cmpge_epu32_mask(_mm512_add_epi32(kept, half), _mm512_set1_epi32(i32::MIN));
+    let (total, total_scale_bits) = if is_large == 0 {
+        (_mm512_add_epi32(sum, kept), scale_bits)
+    } else {
+        let Some(total) = with_large_addend(sum, scale_bits, addend) else { return false };
+        total
+    };
     // The scale's reciprocal.
     let unit = _mm512_castsi512_ps(_mm512_sub_epi32(_mm512_set1_epi32(254 << 23), total_scale_bits));
     let result = _mm512_mul_ps(_mm512_cvtepi32_ps(total), unit);
     // SAFETY: sixteen words.
     unsafe { _mm512_storeu_ps(lanes.as_mut_ptr().cast(), result) };
     true
+}
+
+/// Sums of products and their addends, with the exponent bits of the scale that the totals have; `None` if an addend is an
+/// infinity or a NaN.
+///
+/// An addend of more than `2^5` times the largest product's power of two has a unit of its own, 29 bits below it, to which
+/// the sum is brought. Of the bits that the sum loses, the first two matter, as far as not to be zero. They may stand in
+/// any of the last four bits, because results have at most 26.
+#[target_feature(enable = "avx512f,avx512dq")]
+#[inline]
+fn with_large_addend(sum: __m512i, scale_bits: __m512i, addend: __m512i) -> Option<(__m512i, __m512i)> {
+    let field = _mm512_set1_epi32(0xff << 23);
+    let addend_field = _mm512_and_si512(addend, field);
+    if _mm512_cmpeq_epi32_mask(addend_field, field) != 0 {
+        return None;
+    }
+    // That of the addend to below 2^30; larger than all others if there is none.
+    let limit = _mm512_sub_epi32(_mm512_set1_epi32((283u32 << 23).cast_signed()), addend_field);
+    let total_scale_bits = _mm512_min_epu32(scale_bits, limit);
+    let lost = _mm512_srli_epi32::<23>(_mm512_sub_epi32(scale_bits, total_scale_bits));
+    // Two more bits do not overflow.
+    let cut = _mm512_srav_epi32(_mm512_slli_epi32::<2>(sum), lost);
+    // (cut >> 2) | (cut & 3)
+    let short = _mm512_ternarylogic_epi32::<0xf8>(_mm512_srai_epi32::<2>(cut), cut, _mm512_set1_epi32(3));
+    let scaled =
+        _mm512_mul_round_ps::<DOWN>(_mm512_castsi512_ps(addend), _mm512_castsi512_ps(total_scale_bits));
+    Some((_mm512_add_epi32(short, _mm512_cvt_roundps_epi32::<DOWN>(scaled)), total_scale_bits))
 }
 
 #[target_feature(enable = "avx512f")]

@@ -6,6 +6,7 @@ use crate::exec::core::uop::Uop;
 use crate::exec::core::vectorised::lanewise;
 use crate::exec::core::word::Word;
 use crate::isa::Op;
+use crate::memory::WAVE;
 
 /// `exact` where `clamp` saturates, `wrapping` otherwise.
 #[inline(always)]
@@ -100,6 +101,24 @@ fn quad_sad(a: u64, b: u32, d: u64, clamp: bool, sad: impl Fn(u32, u32) -> u32) 
         let sum = if clamp { sum.min(0xffff) } else { sum & 0xffff };
         packed | (u64::from(sum) << (16 * i))
     })
+}
+
+/// Four sums at byte offsets 0 to 3 of the first source, each added to a register of the third.
+fn masked_quad_sad(c: &mut Cx<'_>, u: &Uop) -> Step {
+    let [a, b, d] = u.src.map(usize::from);
+    let exec = c.wave.exec();
+    for lane in (0..WAVE).filter(|lane| (exec >> lane) & 1 != 0) {
+        let v = &mut c.wave.v;
+        let quads = u64::from(v[a][lane]) | (u64::from(v[a + 1][lane]) << 32);
+        let sums: [u32; 4] = std::array::from_fn(|i| {
+            let (sum, more) = (masked_sad_u8((quads >> (8 * i)) as u32, v[b][lane]), v[d + i][lane]);
+            if u.clamp { sum.saturating_add(more) } else { sum.wrapping_add(more) }
+        });
+        for (i, sum) in sums.into_iter().enumerate() {
+            v[usize::from(u.dst) + i][lane] = sum;
+        }
+    }
+    Step::Next
 }
 
 pub(super) fn handler(op: Op) -> Option<Handler> {
@@ -210,6 +229,7 @@ fn ternary(op: Op) -> Option<Handler> {
             let clamp = u.clamp;
             map3(c, u, move |a: u64, b: u32, d: u64| quad_sad(a, b, d, clamp, masked_sad_u8))
         }),
+        Op::v_mqsad_u32_u8 => masked_quad_sad,
         Op::v_perm_b32 => lanewise!(|c, u| map3(c, u, perm)),
         Op::v_xad_u32 => lanewise!(|c, u| map3(c, u, |a: u32, b: u32, d: u32| (a ^ b).wrapping_add(d))),
         Op::v_lshl_add_u32 => {

@@ -9,6 +9,7 @@ pub(super) mod float;
 pub(super) mod int;
 pub(super) mod lane;
 pub(super) mod packed;
+pub(super) mod reduce;
 pub(super) mod special;
 
 use super::core::cx::Handler;
@@ -26,4 +27,5 @@ pub(super) fn handler(op: Op) -> Option<Handler> {
         .or_else(|| lane::handler(op))
         .or_else(|| packed::handler(op))
         .or_else(|| cube::handler(op))
+        .or_else(|| reduce::handler(op))
 }

@@ -39,6 +39,9 @@ const PAGE_BLOCKS: u64 = 64;
 /// Bytes per lock.
 const PAGE: u64 = PAGE_BLOCKS * BLOCK;
 
+/// Pages of a stretch: long allocations of which little is touched are looked through by stretches.
+const STRETCH: u64 = 1 << 10;
+
 /// The races of one allocation.
 #[derive(Debug)]
 pub(super) struct Shadow {
@@ -96,6 +99,16 @@ impl Shadow {
     #[inline]
     fn page(&self, page: u64) -> Page<'_> {
         Page(&self.pages.as_chunks::<PAGE_WORDS>().0[index(page)])
+    }
+
+    /// Remembers that a launch touches a page.
+    #[inline]
+    fn touch(&self, page: u64, launch: u32) {
+        self.page(page).last().store(launch.into(), Ordering::Relaxed);
+        let stretch = self.page(page / STRETCH * STRETCH).last_of_stretch();
+        if stretch.load(Ordering::Relaxed) != u64::from(launch) {
+            stretch.store(launch.into(), Ordering::Relaxed);
+        }
     }
 
     /// How many blocks of a page are wholly shared.
@@ -238,7 +251,11 @@ impl Shadow {
     pub(super) fn touched(&self, launch: u32, mut each: impl FnMut(u64, u64, u64)) {
         let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         let pages = self.records.as_chunks::<RECORD>().0.chunks(index(PAGE_BLOCKS));
-        for (page, records) in (0u64..).zip(pages) {
+        let stretches = (0..self.pages.len() as u64 / PAGE_WORDS as u64).step_by(index(STRETCH));
+        let touched = stretches
+            .filter(|first| self.page(*first).last_of_stretch().load(Ordering::Relaxed) == u64::from(launch))
+            .flat_map(|first| (first..first + STRETCH).zip(pages.clone().skip(index(first))));
+        for (page, records) in touched {
             if self.page(page).last().load(Ordering::Relaxed) != u64::from(launch) {
                 continue;
             }

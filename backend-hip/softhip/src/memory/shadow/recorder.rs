@@ -132,7 +132,7 @@ impl<'a> Recorder<'a> {
         let words = self.shadow.page(page);
         self.lock = (!self.order.is_alone()).then(|| words.lock());
         self.page = page;
-        words.last().store(self.order.launch().into(), Ordering::Relaxed);
+        self.shadow.touch(page, self.order.launch());
         self.group.note_plain(self.kind);
     }
 

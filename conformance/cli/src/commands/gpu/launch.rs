@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use assay_cli::argument::{Placed, SYNTAX, Value};
+use assay_cli::numbers::{dimensions, thread_count};
 use assay_cli::report::coverage::Coverage;
 use serde_json::{Value as Json, json};
 use softhip::control::{Options, SoftDevice};
@@ -10,10 +12,11 @@ use softhip::memory::{Checks, FaultKind};
 use softhip::object::Kernel;
 use softhip::sched::{Counters, Given, Limits, Policy, Shape};
 
-use super::argument::{Placed, SYNTAX, Value};
 use super::file::{Source, no_kernel};
-use crate::commands::model::thread_count;
 use crate::commands::{End, Trouble, print};
+
+/// Wave instructions of a launch unless --budget says otherwise: seconds, not minutes.
+const BUDGET: u64 = 1_000_000_000;
 
 /// Runs a kernel on the software HIP device, with every access checked, and counts what it costs.
 #[derive(clap::Args)]
@@ -59,8 +62,8 @@ pub struct Launch {
     #[arg(long, value_parser = thread_count)]
     threads: Option<usize>,
     /// Wave instructions after which a launch counts as endless.
-    #[arg(long)]
-    budget: Option<u64>,
+    #[arg(long, value_name = "N", default_value_t = BUDGET)]
+    budget: u64,
     /// All workgroups run together, so that they can wait for each other.
     #[arg(long)]
     cooperative: bool,
@@ -77,19 +80,6 @@ enum Schedule {
     Eager,
     Deferred,
     Random,
-}
-
-/// `X`, `X,Y` or `X,Y,Z`; what is missing is 1.
-fn dimensions(text: &str) -> Result<[u32; 3], String> {
-    let mut dims = [1; 3];
-    let parts: Vec<&str> = text.split(',').collect();
-    if parts.len() > 3 {
-        return Err(format!("{} dimensions, at most 3 are possible", parts.len()));
-    }
-    for (dim, part) in dims.iter_mut().zip(parts) {
-        *dim = part.parse().map_err(|error| format!("{part:?}: {error}"))?;
-    }
-    Ok(dims)
 }
 
 impl Launch {
@@ -175,10 +165,7 @@ impl Launch {
                 strict_races: self.strict_races,
                 ..if self.bounds_only { Checks::BOUNDS } else { Checks::ALL }
             },
-            limits: Limits {
-                threads: self.threads.unwrap_or(defaults.limits.threads),
-                budget: self.budget.unwrap_or(defaults.limits.budget),
-            },
+            limits: Limits { threads: self.threads.unwrap_or(defaults.limits.threads), budget: self.budget },
             ..defaults
         }
     }

@@ -82,7 +82,8 @@ impl Lint {
                 "instructions": instructions,
                 "findings": found.iter().map(json_of).collect::<Vec<_>>(),
             });
-            std::fs::write(path, format!("{all:#}\n")).map_err(|error| super::file::trouble(path, error))?;
+            output_file::write(path, format!("{all:#}\n").as_bytes())
+                .map_err(|error| super::file::trouble(path, error))?;
         }
         Ok(if found.is_empty() { End::Well } else { End::DoesNotConform })
     }

@@ -1,6 +1,7 @@
 //! Where the drop-in library is, and a folder in which programs find it.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::commands::Trouble;
 
@@ -25,8 +26,8 @@ pub fn forward() -> Result<PathBuf, Trouble> {
     find(&FORWARD)
 }
 
-/// The names that programs of different releases ask for. The library has hiprtc and the GEMM family of hipBLAS and rocBLAS, too.
-const NAMES: [&str; 17] = [
+/// The names that programs of different releases ask for. The library has hiprtc and the GEMM family of hipBLAS, hipBLASLt and rocBLAS, too.
+const NAMES: [&str; 20] = [
     "libamdhip64.so",
     "libamdhip64.so.5",
     "libamdhip64.so.6",
@@ -39,6 +40,9 @@ const NAMES: [&str; 17] = [
     "libhipblas.so.0",
     "libhipblas.so.2",
     "libhipblas.so.3",
+    "libhipblaslt.so",
+    "libhipblaslt.so.0",
+    "libhipblaslt.so.1",
     "librocblas.so",
     "librocblas.so.0",
     "librocblas.so.3",
@@ -47,6 +51,7 @@ const NAMES: [&str; 17] = [
 ];
 
 /// A folder with the library under every name, and with the file of messages. It goes away when it is dropped.
+#[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
 }
@@ -63,7 +68,9 @@ impl Folder {
     }
 
     fn with(library: Option<&Path>) -> Result<Self, Trouble> {
-        let path = std::env::temp_dir().join(format!("assay-sanitize-{}", std::process::id()));
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let number = MADE.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("assay-sanitize-{}-{number}", std::process::id()));
         let folder = Self { path };
         folder
             .fill(library)
@@ -76,6 +83,8 @@ impl Folder {
         for (library, name) in library.into_iter().flat_map(|library| NAMES.map(|name| (library, name))) {
             link(library, &self.path.join(name))?;
         }
+        // Where there is no room for messages, that is said now: a run without a message would have checked nothing.
+        std::fs::write(self.messages(), [b' '; 4096])?;
         std::fs::write(self.messages(), "")
     }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, ExitStatus};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sanitize_protocol::{FORWARD_VARIABLE, Message, Settings, VARIABLE};
 
@@ -15,17 +15,28 @@ use crate::commands::Trouble;
 /// Time between two looks at the file of messages.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Runs a program to its end and hands over every message; the exit code is what a shell would show.
-///
-/// With `preloaded`, a library that is preloaded over the real one; otherwise the program finds the drop-in library of `folder`.
+/// A program to be run.
+pub struct Launch<'a> {
+    /// The program and its arguments.
+    pub words: &'a [OsString],
+    /// Where it finds the drop-in library, and where messages go.
+    pub folder: &'a Folder,
+    /// A library that is preloaded over the real one; otherwise the program finds the drop-in library.
+    pub preloaded: Option<&'a Path>,
+    /// What is asked of the library.
+    pub settings: &'a Settings,
+    /// How long it may run; it is killed then.
+    pub limit: Option<Duration>,
+}
+
+/// Runs a program to its end and hands over every message; the exit code is what a shell would show. `prepare` may change how it is started.
 pub fn run(
-    program: &[OsString],
-    folder: &Folder,
-    preloaded: Option<&Path>,
-    settings: &Settings,
+    launch: &Launch<'_>,
+    prepare: &mut dyn FnMut(&mut Command),
     mut take: impl FnMut(Message),
 ) -> Result<u8, Trouble> {
-    let [name, arguments @ ..] = program else {
+    let Launch { words, folder, preloaded, settings, limit } = launch;
+    let [name, arguments @ ..] = words else {
         return Err(Trouble::Input("no program".into()));
     };
     let settings = serde_json::to_string(settings).map_err(Trouble::input)?;
@@ -37,8 +48,10 @@ pub fn run(
         command.env(VARIABLE, settings);
         command.env("LD_LIBRARY_PATH", search_path(folder)).env("TRITON_LIBHIP_PATH", folder.library());
     }
+    prepare(&mut command);
     let mut child =
         command.spawn().map_err(|error| Trouble::Input(format!("{}: {error}", name.to_string_lossy())))?;
+    let begun = Instant::now();
     let messages = File::open(folder.messages()).map_err(Trouble::input)?;
     let mut messages = Messages { file: messages, rest: Vec::new() };
     loop {
@@ -49,6 +62,10 @@ pub fn run(
         }
         if let Some(status) = ended {
             return Ok(code(status));
+        }
+        if limit.is_some_and(|limit| begun.elapsed() > limit) {
+            // Killing what has just ended fails, and is no matter.
+            let _ = child.kill();
         }
         std::thread::sleep(PAUSE);
     }

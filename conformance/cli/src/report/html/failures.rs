@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::super::failure_group::findings;
-use super::super::{FailureGroup, Sweep, rerun, thousands};
+use super::super::{FailureGroup, Sweep, thousands};
 use super::escape;
 use conformance::outcome::CaseResult;
 
@@ -57,7 +57,7 @@ fn card(sweep: &Sweep, at: usize, group: &FailureGroup<'_>) -> String {
     };
     let _ = writeln!(text, "<p class=\"example\">{label}: <code>{}</code></p>", escape(&example.name));
     text.push_str(&lines(example));
-    let _ = writeln!(text, "<pre>{}</pre>", escape(&rerun(&example.name)));
+    let _ = writeln!(text, "<pre>{}</pre>", escape(&sweep.rerun(&example.name)));
     text.push_str(&rest(group));
     text.push_str("</section>\n");
     text

@@ -1,4 +1,4 @@
-//! Ops and formats, a backend at a time. A cell's colour and text are its verdict; a click shows what is behind it.
+//! Ops by formats, and by the types of their activations, a backend at a time. A cell's colour and text are its verdict; a click shows what is behind it.
 //!
 //! The tabs are radio buttons and the details popovers, so that the page needs no script.
 
@@ -108,9 +108,42 @@ impl Mark {
 
 type Cells<'s> = BTreeMap<(Stem, String, DType), Group<'s>>;
 
+/// What the columns of a grid are.
+#[derive(Clone, Copy)]
+enum Columns {
+    /// Formats of weights, caches and outputs.
+    Formats,
+    /// Types of activations, gains and biases.
+    Activations,
+}
+
+impl Columns {
+    /// What stands over the grid, also as its name.
+    const fn title(self) -> &'static str {
+        match self {
+            Columns::Formats => "formats",
+            Columns::Activations => "activations",
+        }
+    }
+
+    fn id(self, panel: usize, stem: Stem, dtype: DType) -> String {
+        format!("{}{panel}-{stem}-{dtype}", &self.title()[..1])
+    }
+
+    /// The cases of a cell, as a filter.
+    fn filter(self, stem: Stem, backend: &str, dtype: DType) -> String {
+        match (self, dtype) {
+            (Columns::Formats, _) => format!("{stem}/{backend}/{dtype}/"),
+            (Columns::Activations, DType::F32) => format!("{stem}/{backend}/"),
+            (Columns::Activations, _) => format!("{stem}/{backend}/ _type={dtype}"),
+        }
+    }
+}
+
 /// The section with a matrix per backend; nothing where no case has an op and a format.
 pub fn matrix(sweep: &Sweep, failures: &[FailureGroup<'_>]) -> String {
     let cells = sweep.groups();
+    let floats = sweep.groups_by_float();
     let backends = backends(sweep, &cells);
     if backends.is_empty() {
         return String::new();
@@ -148,17 +181,20 @@ pub fn matrix(sweep: &Sweep, failures: &[FailureGroup<'_>]) -> String {
         }
         text.push_str(&objects(sweep, name));
         let oracle = tested.is_some_and(Tested::is_oracle);
-        let own: BTreeMap<(Stem, DType), &Group<'_>> = cells
-            .iter()
-            .filter(|((_, backend, _), _)| backend == name)
-            .map(|((stem, _, format), group)| ((*stem, *format), group))
-            .collect();
-        used.extend(own.values().map(|group| Mark::of(group, oracle)));
-        text.push_str(&grid(at, name, oracle, &own));
-        text.push_str("</div>\n");
-        for (&(stem, format), group) in &own {
-            popovers.push_str(&popover(&id(at, stem, format), (stem, name, format), oracle, group, failures));
+        for (columns, cells) in [(Columns::Formats, &cells), (Columns::Activations, &floats)] {
+            let own: BTreeMap<(Stem, DType), &Group<'_>> = cells
+                .iter()
+                .filter(|((_, backend, _), _)| backend == name)
+                .map(|((stem, _, dtype), group)| ((*stem, *dtype), group))
+                .collect();
+            used.extend(own.values().map(|group| Mark::of(group, oracle)));
+            text.push_str(&grid(columns, at, name, oracle, &own));
+            for (&(stem, dtype), group) in &own {
+                let cell = (columns, at, stem, name.as_str(), dtype);
+                popovers.push_str(&popover(cell, oracle, group, failures));
+            }
         }
+        text.push_str("</div>\n");
     }
     let rules: Vec<_> = (0..backends.len()).map(|at| format!("#tab{at}:checked ~ #panel{at}")).collect();
     let _ = writeln!(text, "</div>\n<style>{} {{ display: block; }}</style>", rules.join(", "));
@@ -217,18 +253,24 @@ fn objects(sweep: &Sweep, backend: &str) -> String {
     )
 }
 
-fn id(panel: usize, stem: Stem, format: DType) -> String {
-    format!("c{panel}-{stem}-{format}")
-}
-
-fn grid(panel: usize, backend: &str, oracle: bool, cells: &BTreeMap<(Stem, DType), &Group<'_>>) -> String {
+fn grid(
+    columns: Columns,
+    panel: usize,
+    backend: &str,
+    oracle: bool,
+    cells: &BTreeMap<(Stem, DType), &Group<'_>>,
+) -> String {
+    if cells.is_empty() {
+        return String::new();
+    }
     let formats: BTreeSet<DType> = cells.keys().map(|(_, format)| *format).collect();
     let stems: BTreeSet<Stem> = cells.keys().map(|(stem, _)| *stem).collect();
     let heads: Vec<_> = formats.iter().map(|format| format!("<th scope=\"col\">{format}</th>")).collect();
     let heads = heads.concat();
     let mut text = format!(
-        "<table class=\"matrix\" aria-label=\"ops and formats on {}\">\n<thead><tr><th></th>{heads}</tr></thead>\n<tbody>\n",
-        escape(backend)
+        "<table class=\"matrix\" aria-label=\"ops and {title} on {}\">\n<thead><tr><th>{title}</th>{heads}</tr></thead>\n<tbody>\n",
+        escape(backend),
+        title = columns.title()
     );
     for stem in stems {
         let _ = write!(text, "<tr><th scope=\"row\">{stem}</th>");
@@ -243,7 +285,7 @@ fn grid(panel: usize, backend: &str, oracle: bool, cells: &BTreeMap<(Stem, DType
                 text,
                 "<td><button class=\"{}{part}\" popovertarget=\"{}\" data-format=\"{format}\">{}</button></td>",
                 mark.class(),
-                id(panel, stem, format),
+                columns.id(panel, stem, format),
                 mark.text(group)
             );
         }
@@ -280,15 +322,19 @@ fn legend(used: &BTreeSet<Mark>, some_did_not_run: bool) -> String {
 
 /// What is behind a cell.
 fn popover(
-    id: &str,
-    (stem, backend, format): (Stem, &str, DType),
+    (columns, panel, stem, backend, format): (Columns, usize, Stem, &str, DType),
     oracle: bool,
     group: &Group<'_>,
     failures: &[FailureGroup<'_>],
 ) -> String {
     let Totals { passed, failed, unsupported, ignored, expected_failures } = group.totals;
     let backend_text = escape(backend);
-    let mut text = format!("<div popover id=\"{id}\"><h3>{stem}, {format}, {backend_text}</h3>\n");
+    let id = columns.id(panel, stem, format);
+    let what = match columns {
+        Columns::Formats => "",
+        Columns::Activations => "activations in ",
+    };
+    let mut text = format!("<div popover id=\"{id}\"><h3>{stem}, {what}{format}, {backend_text}</h3>\n");
     let kinds: Vec<_> =
         group.kinds.iter().map(|(kind, count)| format!("{} {kind}", thousands(*count))).collect();
     let _ = writeln!(
@@ -336,8 +382,11 @@ fn popover(
         (_, None) => {}
     }
     for (at, failure) in failures.iter().enumerate() {
-        if failure.backend == backend && failure.op == stem.name() && failure.formats().contains_key(&format)
-        {
+        let here = match columns {
+            Columns::Formats => failure.formats().contains_key(&format),
+            Columns::Activations => failure.floats().contains(&format),
+        };
+        if failure.backend == backend && failure.op == stem.name() && here {
             let _ = writeln!(
                 text,
                 "<p><a href=\"#failure{at}\">found by {}: what is wrong</a></p>",
@@ -345,7 +394,8 @@ fn popover(
             );
         }
     }
-    let again = format!("cargo run --release -- check '{stem}/{backend}/{format}/' --backend '{backend}'");
+    let filter = columns.filter(stem, backend, format);
+    let again = format!("cargo run --release -- check '{filter}' --backend '{backend}'");
     let _ = writeln!(text, "<pre>{}</pre></div>", escape(&again));
     text
 }
@@ -397,6 +447,7 @@ mod tests {
         let sweep = Sweep { results: names.map(result).into(), ..Sweep::default() };
         let text = matrix(&sweep, &[]);
         assert_eq!((text.matches("class=\"panel\"").count(), text.matches(" checked>").count()), (2, 1));
+        assert_eq!(text.matches("aria-label=\"ops and activations on ").count(), 2);
         assert_eq!(text.matches("popovertarget").count(), text.matches("<div popover").count());
     }
 }

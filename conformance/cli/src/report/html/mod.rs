@@ -53,6 +53,13 @@ fn head(sweep: &Sweep, kinds: usize) -> String {
     for reason in &sweep.not_run {
         let _ = writeln!(text, "<p class=\"partial\"><b>Partial run:</b> {}</p>", escape(reason));
     }
+    for contradiction in &sweep.contradictions {
+        let _ = writeln!(
+            text,
+            "<p class=\"partial\"><b>Contradiction:</b> {}</p>",
+            escape(&contradiction.to_string())
+        );
+    }
     let _ = write!(text, "<p>{} in {:.1} s", cases(totals.all()), sweep.seconds);
     if !sweep.filter.is_empty() {
         let _ = write!(text, ", only those whose names contain <code>{}</code>", escape(&sweep.filter));

@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 use softhip::memory::Site;
 use softhip::report::{Problem, Report};
 
-use crate::commands::Trouble;
-
 /// A list of known findings.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -70,8 +68,8 @@ impl Suppression {
 
 impl Suppressions {
     /// Reads a file.
-    pub fn read(path: &Path) -> Result<Self, Trouble> {
-        let wrong = |error: &dyn std::fmt::Display| Trouble::Input(format!("{}: {error}", path.display()));
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let wrong = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
         let text = input_file::read_text(path, input_file::TEXT).map_err(|error| wrong(&error))?;
         let read: Self = toml::from_str(&text).map_err(|error| wrong(&error))?;
         if read.suppression.contains(&Suppression::default()) {
@@ -92,8 +90,8 @@ impl Suppressions {
     }
 
     /// The file's text.
-    pub fn text(&self) -> String {
-        toml::to_string(self).expect("tables of strings can be written")
+    pub fn text(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
     }
 
     /// Whether a finding is known.

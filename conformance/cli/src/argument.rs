@@ -57,7 +57,11 @@ impl FromStr for Value {
         let (kind, rest) =
             text.split_once(':').ok_or_else(|| format!("{text:?} has no type before a colon"))?;
         let pair = || rest.split_once(':').ok_or_else(|| format!("{kind} needs two parts, as in {kind}:A:B"));
-        let bytes = |text: &str| text.parse().map_err(|error| format!("{text:?} bytes: {error}"));
+        let bytes = |text: &str| match text.parse() {
+            Ok(bytes) if bytes <= input_file::BINARY => Ok(bytes),
+            Ok(bytes) => Err(format!("{bytes} bytes, the limit is {}", input_file::BINARY)),
+            Err(error) => Err(format!("{text:?} bytes: {error}")),
+        };
         let buffer = |content, save: &str| Self::Buffer { content, save: Some(save.into()) };
         Ok(match kind {
             "buf" => Self::Buffer { content: Content::File(rest.into()), save: None },
@@ -180,6 +184,7 @@ mod tests {
             ("u8:256", "\"256\" is no u8"),
             ("out:64", "two parts"),
             ("out:x:y", "\"x\" bytes"),
+            ("zero:99999999999:y", "99999999999 bytes, the limit is 4294967296"),
             ("u128:1", "unknown type \"u128\""),
         ] {
             let error = text.parse::<Value>().unwrap_err();
