@@ -20,8 +20,10 @@ const RELATIVE64: u32 = 13;
 pub struct Segment {
     /// Address relative to the image.
     pub address: u64,
-    /// Contents, zero-filled to the size in memory.
+    /// Contents as far as the file has them. In memory zeros follow, up to `size`.
     pub bytes: Vec<u8>,
+    /// Bytes in memory.
+    pub size: u64,
     /// The program may write it.
     pub writable: bool,
     /// It holds code.
@@ -31,7 +33,7 @@ pub struct Segment {
 impl Segment {
     /// Addresses it covers, relative to the image.
     pub fn range(&self) -> Range<u64> {
-        self.address..self.address + self.bytes.len() as u64
+        self.address..self.address + self.size
     }
 }
 
@@ -73,17 +75,14 @@ impl Image {
             if address.checked_add(size).is_none_or(|end| end > MAX_IMAGE) {
                 return Err(wrong(SegmentProblem::TooFar));
             }
-            let length = usize::try_from(size).map_err(|_| wrong(SegmentProblem::TooLarge))?;
-            let mut bytes = vec![0; length];
-            bytes[..file.len()].copy_from_slice(file);
             let flags = header.p_flags(endian).0;
             let (writable, executable) = (flags & elf::PF_W.0 != 0, flags & elf::PF_X.0 != 0);
-            segments.push(Segment { address, bytes, writable, executable });
+            segments.push(Segment { address, bytes: file.to_vec(), size, writable, executable });
         }
         segments.sort_by_key(|segment| segment.address);
         for pair in segments.windows(2) {
             if pair[0].range().end > pair[1].address {
-                let (address, size) = (pair[1].address, pair[1].bytes.len() as u64);
+                let Segment { address, size, .. } = pair[1];
                 return Err(ObjectError::Segment { address, size, problem: SegmentProblem::Overlapping });
             }
         }
@@ -107,9 +106,10 @@ impl Image {
         self.segments.last().map_or(0, |segment| segment.range().end)
     }
 
-    /// The segments as they look when the image is loaded at `base`.
+    /// The segments as they look when the image is loaded at `base`, with the zeros that the file leaves out.
     pub fn relocated(&self, base: u64) -> Vec<Segment> {
         let mut segments = self.segments.clone();
+        segments.iter_mut().for_each(|segment| segment.bytes.resize(usize_of(segment.size), 0));
         for relocation in &self.relocations {
             let range = relocation.address..relocation.address + 8;
             let holder = segments.iter_mut().find(|segment| contains(&segment.range(), &range));
@@ -124,7 +124,7 @@ impl Image {
         segments
     }
 
-    /// The bytes of a range that lies within one segment.
+    /// The bytes of a range that lies within one segment and in the file.
     pub fn bytes(&self, range: Range<u64>) -> Option<&[u8]> {
         let segment = self.holder(&range)?;
         let start = usize_of(range.start - segment.address);
@@ -168,7 +168,7 @@ fn read_relocations(
         for entry in entries {
             let address = entry.r_offset(endian);
             let kind = entry.r_type(endian, false).0;
-            let inside = image.bytes(address..address.saturating_add(8)).is_some();
+            let inside = image.holder(&(address..address.saturating_add(8))).is_some();
             if kind != RELATIVE64 || !inside {
                 return Err(ObjectError::Relocation { kind, address });
             }
