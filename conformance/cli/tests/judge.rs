@@ -57,6 +57,11 @@ fn a_lower_precision_than_declared_is_named() {
 }
 
 #[test]
+fn a_look_at_the_clock_is_named() {
+    plays("trick_reads_clock.toml", "reads_clock");
+}
+
+#[test]
 fn sizes_that_only_tests_have_are_named() {
     plays("trick_knows_sizes.toml", "known_sizes");
 }

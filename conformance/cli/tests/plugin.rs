@@ -158,7 +158,8 @@ fn a_plug_in_is_judged_as_kernels_are() {
     let (verdict, code) = judged("none");
     assert_eq!((verdict["verdict"].as_str(), code), (Some("conforms"), Some(0)), "{verdict:#}");
     assert!(verdict["cost_missing"].as_str().unwrap().contains("plug-in"), "{verdict:#}");
-    for (fault, trick) in [("remembers", "remembered_by_shape"), ("left-over", "left_over")] {
+    let tricks = [("remembers", "remembered_by_shape"), ("left-over", "left_over"), ("late", "work_moved")];
+    for (fault, trick) in tricks {
         let (verdict, code) = judged(fault);
         assert_eq!((verdict["verdict"].as_str(), code), (Some("cheats"), Some(1)), "{fault}: {verdict:#}");
         let names: Vec<_> =

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         a_plug_in_in_python_conforms,
         what_is_wrong_in_python_is_named,
         types_in_python_are_declared,
+        files_and_processes_that_python_touches_are_named,
         python_that_dies_or_hangs_costs_one_case,
         commands_of_the_page_in_python_print_what_it_shows,
     ));
@@ -151,6 +152,31 @@ fn what_is_wrong_in_python_is_named(_: &str) {
     ended(&check_python("1 / 0", EXACT), 2, &["the file cannot be run", "ZeroDivisionError"]);
     ended(&check_python("def add(a, b, out): pass", EXACT), 2, &["has no function with @assay.op"]);
     ended(&check_python("@assay.op\ndef adds(a, b, out): pass", EXACT), 2, &["no function called add"]);
+}
+
+/// The verdict on `add` of a Python file with this body, and its tricks.
+fn judged_python(body: &str) -> (String, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "import assay\nimport os, subprocess\n\n@assay.op\ndef add(a, b, out):\n    {body}\n    return a + b\n"
+    );
+    std::fs::write(folder.path().join("mine.py"), text).unwrap();
+    let output =
+        assay(folder.path()).args(["judge", "add", "--seed", "3", "--python", "mine.py"]).output().unwrap();
+    let verdict: serde_json::Value =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {}", said(&output)));
+    let tricks =
+        verdict["tricks"].as_array().unwrap().iter().map(|trick| trick["name"].as_str().unwrap().into());
+    (verdict["verdict"].as_str().unwrap().into(), tricks.collect())
+}
+
+fn files_and_processes_that_python_touches_are_named(_: &str) {
+    let touches = (String::from("cheats"), vec![String::from("files_touched")]);
+    assert_eq!(judged_python("open('seen', 'a').close()"), touches);
+    assert_eq!(judged_python("subprocess.run(['true'])"), touches);
+    // What is done once is a matter of starting up, like an import or a compiler's cache.
+    let once = "if not hasattr(add, 'known'): open('seen', 'a').close(); add.known = 1";
+    assert_eq!(judged_python(&once.replace("add", "assay")), (String::from("conforms"), Vec::new()));
 }
 
 /// A function is asked in f16 and bf16 where it says so, and what it is given then is what the case has.

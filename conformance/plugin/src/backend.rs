@@ -103,6 +103,12 @@ impl PluginBackend {
         self
     }
 
+    /// What launches have done since the last call besides computing: files, processes and addresses that they reached for. Of a library
+    /// this is not seen.
+    pub fn touched(&self) -> Result<Vec<String>, DeviceError> {
+        self.plugin.answers.touched()
+    }
+
     fn fetch(&self, from: &PluginBuffer, range: Range<usize>) -> Result<Vec<u8>, DeviceError> {
         Self::inside("read", from, range.start, range.len())?;
         let mut bytes = vec![0; range.len()];

@@ -109,6 +109,11 @@ pub(crate) trait Answers: fmt::Debug {
     fn launch(&self, call: &Call) -> Result<(), DeviceError>;
 
     fn synchronize(&self) -> Result<(), DeviceError>;
+
+    /// What launches have done since the last call besides computing, where that is seen.
+    fn touched(&self) -> Result<Vec<String>, DeviceError> {
+        Ok(Vec::new())
+    }
 }
 
 #[cfg(test)]

@@ -354,6 +354,12 @@ impl Answers for Python {
     fn synchronize(&self) -> Result<(), DeviceError> {
         self.call("synchronize", json!({ "do": "synchronize" }), &[]).map(drop)
     }
+
+    fn touched(&self) -> Result<Vec<String>, DeviceError> {
+        let (touched, _) = self.call("touched", json!({ "do": "touched" }), &[])?;
+        serde_json::from_value(touched)
+            .map_err(|error| DeviceError::Lost(format!("{}: touched: {error}", self.path.display())))
+    }
 }
 
 #[cfg(test)]

@@ -115,5 +115,12 @@ KERNEL constant ROW {
     for (int i = thread_x(); i < n; i += 256) out[i] = weight[i];
 }
 
+// Looks at the clock, and would take a short cut whenever nobody can have had the time to look.
+KERNEL reads_clock ROW {
+    const long long time = __builtin_readcyclecounter();
+    if (time == -1) return;
+    right_row(out + block_x() * out_stride, x + block_x() * x_stride, weight, eps, n);
+}
+
 // Takes the rows to lie close together.
 KERNEL contiguous_only ROW { right_row(out + block_x() * n, x + block_x() * n, weight, eps, n); }

@@ -7,7 +7,7 @@ use assay_cli::backends::{self, PLUGIN, Settings};
 use assay_cli::foreign::ForeignFiles;
 use assay_cli::judge::examined::{Examined, Question, What};
 use assay_cli::judge::probes::Probe;
-use assay_cli::judge::{Declaration, Evidence, Ruling, Verdict, cost, declared, probes, sweep};
+use assay_cli::judge::{Declaration, Evidence, Ruling, Verdict, cost, declared, listing, probes, sweep};
 use assay_cli::numbers;
 use assay_cli::worker::{Recipe, Worker};
 use conformance::guard::Guard;
@@ -105,9 +105,9 @@ impl Judge {
         let taken = Taken::by(target.as_ref());
         let swept = sweep::sweep(self.op, &self.backend, &taken, &recipe, self.jobs(), seed)
             .map_err(worker_trouble)?;
-        let atomics = declared::float_atomics(self.op, &theirs);
+        let atomics = listing::float_atomics(self.op, &theirs);
         let declaration = declared::measure(self.op, target.as_ref(), atomics, &swept);
-        let mut tricks = Vec::new();
+        let mut tricks = Vec::from_iter(listing::clock(self.op, &theirs));
         for probe in Probe::ALL {
             tricks.extend(probe.tricks(self.op, seed, &taken, open)?);
         }
@@ -143,7 +143,7 @@ impl Judge {
         };
         let swept = Box::new(evidence.swept.clone());
         let probes = Probe::ALL.map(|probe| What::Probe(probe, seed));
-        for what in probes.into_iter().chain([What::Declaration(swept)]) {
+        for what in probes.into_iter().chain([What::Touched(seed), What::Declaration(swept)]) {
             let question = serde_json::to_string(&Question { stem, what }).map_err(Trouble::input)?;
             let heard = Worker::new(recipe.clone()).examine(&question).map_err(worker_trouble)?;
             match heard.map(|answer| serde_json::from_str(&answer)) {

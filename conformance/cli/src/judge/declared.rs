@@ -1,6 +1,5 @@
 //! What foreign kernels declare, against what is measured.
 
-use backend_hip::HipBackend;
 use conformance::declaration::{Contradiction, HeldTo, contradiction, in_question};
 use conformance::outcome::Outcome;
 use conformance::suite;
@@ -9,7 +8,6 @@ use conformance::trial::Finder;
 use kernels::{Numerics, OpForm, Stem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value as Json, json};
-use softhip::isa::disassemble;
 
 use super::{Swept, Trick, found};
 
@@ -62,26 +60,6 @@ fn supported(stem: Stem, swept: &Swept) -> Option<OpForm> {
     let ran = |outcome: &Outcome| matches!(outcome, Outcome::Passed | Outcome::Failed(_));
     let mut names = swept.suite.iter().filter(|result| ran(&result.outcome)).map(|result| &result.name);
     names.find_map(|name| Some(suite::record(name).ok()?.form()).filter(|form| form.stem == stem))
-}
-
-/// The instructions of the kernels of `stem` that add floats atomically, each mnemonic once.
-pub fn float_atomics(stem: Stem, backend: &HipBackend) -> Vec<String> {
-    let Some(foreign) = backend.foreign() else { return Vec::new() };
-    let mut found = Vec::new();
-    for (object, kernel) in foreign.kernels(stem) {
-        let words = object.words(kernel.code.clone()).unwrap_or_default();
-        for line in disassemble(&words, kernel.code.start).flatten() {
-            let text = line.to_string();
-            let adds = text
-                .split_whitespace()
-                .find(|word| word.contains("_add_") && (word.contains("atomic") || word.starts_with("ds_")))
-                .filter(|word| ["_f16", "_f32", "_f64", "_bf16"].iter().any(|end| word.contains(end)));
-            if let Some(name) = adds.filter(|name| !found.iter().any(|known| known == name)) {
-                found.push(name.to_owned());
-            }
-        }
-    }
-    found
 }
 
 impl Declaration {

@@ -3,12 +3,14 @@
 //! * [`probes`]: ops run in ways that honest kernels do not notice: over the results of other data, in the buffers of an earlier run.
 //! * [`sweep`]: the suite's cases, the same on other data, and cases of fresh sizes.
 //! * [`declared`]: what the kernels declare against what is measured.
+//! * [`listing`]: what the machine code says by itself.
 //! * [`examined`]: what a plug-in is asked in a process of its own.
 //! * [`cost`]: bytes moved against the fewest possible and against our own kernels.
 
 pub mod cost;
 pub mod declared;
 pub mod examined;
+pub mod listing;
 pub mod probes;
 pub mod sweep;
 

@@ -25,10 +25,11 @@ const PROBED: usize = 6;
 const ENOUGH: usize = 4;
 
 /// Two ops of the same form on different data.
-struct Pair {
-    name: String,
-    first: Record,
-    second: Record,
+pub(super) struct Pair {
+    /// The case that they come from.
+    pub name: String,
+    pub first: Record,
+    pub second: Record,
 }
 
 /// A way to run an op that honest kernels do not notice.
@@ -42,11 +43,14 @@ pub enum Probe {
     SameShape,
     /// With another input, one at a time.
     OtherInput,
+    /// With inputs that change as soon as the work is said to be done.
+    AfterLaunch,
 }
 
 impl Probe {
     /// Every way.
-    pub const ALL: [Probe; 4] = [Probe::LeftOver, Probe::SameBuffers, Probe::SameShape, Probe::OtherInput];
+    pub const ALL: [Probe; 5] =
+        [Probe::LeftOver, Probe::SameBuffers, Probe::SameShape, Probe::OtherInput, Probe::AfterLaunch];
 
     /// The tricks that kernels of `stem` play on devices made by `open`, which have run nothing.
     pub fn tricks<B: Backend, E>(
@@ -64,6 +68,7 @@ impl Probe {
                 Probe::SameBuffers => remembered(&backend, &pair, true),
                 Probe::SameShape => remembered(&backend, &pair, false),
                 Probe::OtherInput => independent(&backend, &pair),
+                Probe::AfterLaunch => after_launch(&open()?, &backend, &pair),
             };
             tricks.extend(found.ok().flatten());
         }
@@ -92,7 +97,7 @@ pub fn settled(found: impl IntoIterator<Item = Trick>) -> Vec<Trick> {
 }
 
 /// Pairs of ops that the kernels take: of different formats, with outputs that count as blank.
-fn pairs<B: Backend>(stem: Stem, seed: u64, taken: &Taken, backend: &B) -> Vec<Pair> {
+pub(super) fn pairs<B: Backend>(stem: Stem, seed: u64, taken: &Taken, backend: &B) -> Vec<Pair> {
     let names = |kind: &str| taken.pose_all(suite::names("soft", &Filter::new(&format!("{stem}/ /{kind},"))));
     let (names, exact) = (names("bounded"), names("exact"));
     let mut pairs: Vec<Pair> = Vec::new();
@@ -121,7 +126,7 @@ fn pairs<B: Backend>(stem: Stem, seed: u64, taken: &Taken, backend: &B) -> Vec<P
 }
 
 /// A device with buffers for one form of an op.
-struct Bench<'b, B: Backend> {
+pub(super) struct Bench<'b, B: Backend> {
     backend: &'b B,
     stream: B::Stream,
     buffers: Vec<B::Buffer>,
@@ -135,7 +140,7 @@ struct Seen {
 }
 
 impl<'b, B: Backend> Bench<'b, B> {
-    fn new(backend: &'b B, record: &Record) -> Result<Self, RunError> {
+    pub fn new(backend: &'b B, record: &Record) -> Result<Self, RunError> {
         let stream = backend.stream()?;
         let buffers = record.upload(backend, &stream)?;
         Ok(Bench { backend, stream, buffers })
@@ -143,12 +148,30 @@ impl<'b, B: Backend> Bench<'b, B> {
 
     /// Runs `record` in the buffers.
     fn run(&mut self, record: &Record) -> Result<Seen, RunError> {
-        for (operand, buffer) in record.operands().iter().zip(&mut self.buffers) {
-            self.backend.write(&self.stream, buffer, 0, &operand.bytes)?;
-        }
+        self.finish(record)?;
+        self.seen(record)
+    }
+
+    /// The same without a look at the result.
+    pub fn finish(&mut self, record: &Record) -> Result<(), RunError> {
+        self.write(record, |_| true)?;
         let op = record.bind(&mut self.buffers)?.validate()?;
         self.backend.launch(&self.stream, op)?;
-        self.backend.synchronize(&self.stream)?;
+        Ok(self.backend.synchronize(&self.stream)?)
+    }
+
+    /// Puts the operands of the roles that count into the buffers.
+    fn write(&mut self, record: &Record, counts: impl Fn(Role) -> bool) -> Result<(), RunError> {
+        for (operand, buffer) in record.operands().iter().zip(&mut self.buffers) {
+            if counts(operand.role) {
+                self.backend.write(&self.stream, buffer, 0, &operand.bytes)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the buffers hold, against the right results of `record`.
+    fn seen(&self, record: &Record) -> Result<Seen, RunError> {
         let at = record.operands().iter().position(|operand| operand.role == Role::Output);
         let (operand, buffer) = at.map_or((&record.operands()[0], &self.buffers[0]), |at| {
             (&record.operands()[at], &self.buffers[at])
@@ -187,12 +210,16 @@ impl Seen {
         }
     }
 
+    /// How many elements are wrong.
+    fn wrong(&self) -> usize {
+        self.elements().iter().filter(|(_, wrong)| *wrong).count()
+    }
+
     /// Whether there are wrong elements, and all of them are right results of `earlier`.
     fn is_explained_by(&self, earlier: &Seen) -> bool {
         let (elements, earlier) = (self.elements(), earlier.elements());
         let mut wrong = elements.iter().zip(&earlier).filter(|((_, wrong), _)| *wrong);
-        let count = elements.iter().filter(|(_, wrong)| *wrong).count();
-        count >= ENOUGH && wrong.all(|((got, _), (before, was_wrong))| got == before && !was_wrong)
+        self.wrong() >= ENOUGH && wrong.all(|((got, _), (before, was_wrong))| got == before && !was_wrong)
     }
 }
 
@@ -267,12 +294,26 @@ fn independent_of<B: Backend>(
     }
     let first = Bench::new(backend, &pair.first)?.run(&pair.first)?;
     let second = Bench::new(backend, &changed)?.run(&changed)?;
-    let wrong = |seen: &Seen| seen.elements().iter().filter(|(_, wrong)| *wrong).count();
-    if first.got != second.got || wrong(&first).max(wrong(&second)) < ENOUGH {
+    if first.got != second.got || first.wrong().max(second.wrong()) < ENOUGH {
         return Ok(None);
     }
     let zero = first.got.iter().all(|byte| *byte == 0);
     let kind = if zero { "the output is zero" } else { "the output is constant" };
     let what = format!("{kind}: it does not depend on '{}': {}", input.name, pair.name);
     Ok(Some(Trick { name: "constant".into(), what }))
+}
+
+/// Whether the result is that of data which came only after the work was said to be done.
+fn after_launch<B: Backend>(honest: &B, backend: &B, pair: &Pair) -> Result<Option<Trick>, RunError> {
+    let right = Bench::new(honest, &pair.first)?.run(&pair.first)?;
+    let mut bench = Bench::new(backend, &pair.first)?;
+    bench.finish(&pair.first)?;
+    bench.write(&pair.second, |role| role == Role::Input)?;
+    let seen = bench.seen(&pair.first)?;
+    let moved = right.wrong() == 0 && seen.wrong() >= ENOUGH;
+    let what = format!(
+        "it computes after launch and synchronisation have returned: with inputs that change then, the result changes: {}",
+        pair.name
+    );
+    Ok(moved.then_some(Trick { name: "work_moved".into(), what }))
 }

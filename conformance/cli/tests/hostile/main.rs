@@ -69,9 +69,17 @@ fn setting(name: &str, default: u64) -> u64 {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
+/// Writes a file anew. Some file systems flush one that is written over to the disk, and none does so with a new one.
+fn write_new(file: &Path, bytes: &[u8]) {
+    if let Err(error) = fs::remove_file(file) {
+        assert_eq!(error.kind(), std::io::ErrorKind::NotFound, "{}: {error}", file.display());
+    }
+    fs::write(file, bytes).unwrap();
+}
+
 /// What came of an input.
 fn outcome(reader: &Reader, file: &Path, input: &[u8]) -> Result<Result<(), String>, String> {
-    fs::write(file, input).unwrap();
+    write_new(file, input);
     let begin = Instant::now();
     let (read, peak) = measured(|| panic::catch_unwind(AssertUnwindSafe(|| (reader.read)(file))));
     let took = begin.elapsed();

@@ -54,8 +54,8 @@ fn write(input: &[u8], folder: &Path) {
         _ if input.windows(9).any(|part| part == b"token_idx") => (METADATA.as_bytes(), gzip::pack(input)),
         _ => (input, packed),
     };
-    std::fs::write(folder.join("metadata.json"), metadata).unwrap();
-    std::fs::write(folder.join("logits.jsonl.gz"), logits).unwrap();
+    crate::write_new(&folder.join("metadata.json"), metadata);
+    crate::write_new(&folder.join("logits.jsonl.gz"), &logits);
 }
 
 fn write_other(folder: &Path) {
