@@ -137,7 +137,8 @@ impl Image {
         self.holder(range).is_some_and(|segment| segment.executable)
     }
 
-    fn holder(&self, range: &Range<u64>) -> Option<&Segment> {
+    /// The segment that a range lies within.
+    pub(crate) fn holder(&self, range: &Range<u64>) -> Option<&Segment> {
         self.segments.iter().find(|segment| contains(&segment.range(), range))
     }
 }

@@ -35,7 +35,7 @@ impl Symbols {
             let Some(end) = symbol.address().checked_add(symbol.size()) else { continue };
             let range = symbol.address()..end;
             let Some(name) = symbol.name().ok().filter(|name| !name.is_empty()) else { continue };
-            if image.bytes(range.clone()).is_none() {
+            if image.holder(&range).is_none() {
                 continue;
             }
             // An empty range may stand where a segment of data ends and one of code starts.

@@ -70,6 +70,16 @@ fn float_mode_keeps_denormals_and_rounds_to_nearest() {
 }
 
 #[test]
+fn a_variable_without_an_initial_value_has_a_place() {
+    let object = parse("rope.hsaco");
+    let place = object.symbol("__hip_cuid_").unwrap();
+    assert_eq!(place, 0x3c70..0x3c71);
+    let holder =
+        object.image().segments().iter().find(|segment| segment.range().contains(&place.start)).unwrap();
+    assert!(holder.writable && holder.bytes.is_empty(), "the file has no bytes for it");
+}
+
+#[test]
 fn scratch_and_constants_are_where_the_kernels_look_for_them() {
     let object = parse("divergence.hsaco");
     let sort = object.kernel("scratch_sort").unwrap();
