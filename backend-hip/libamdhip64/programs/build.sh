@@ -18,16 +18,19 @@ trap 'rm -rf "$work"' EXIT
 out=.
 [ -z "$mode" ] || { out=$work/out && mkdir "$out"; }
 
-# Debian's device libraries are of ROCm 5.2: two constants are younger.
+# Debian's device libraries are of ROCm 5.2: two constants are younger, and a function was in a library for OpenCL alone.
 bitcode=$work/rocm/amdgcn/bitcode
 mkdir -p "$bitcode"
 cp /usr/lib/x86_64-linux-gnu/amdgcn/bitcode/*.bc "$bitcode"
 constant() {
-    echo "@$1 = linkonce_odr hidden local_unnamed_addr addrspace(4) constant i32 $2" | llvm-as-19 - -o "$bitcode/$3.bc"
+    { cat "$work/functions.ll"; echo "@$1 = linkonce_odr hidden local_unnamed_addr addrspace(4) constant i32 $2"; } |
+        llvm-as-19 - -o "$bitcode/$3.bc"
 }
-constant __oclc_ISA_version 9402 oclc_isa_version_942
+: >"$work/functions.ll"
 constant __oclc_ABI_version 500 oclc_abi_version_500
 constant __oclc_ABI_version 600 oclc_abi_version_600
+llvm-extract-19 -recursive -func=__printf_alloc "$bitcode/opencl.bc" | llvm-dis-19 -o "$work/functions.ll"
+constant __oclc_ISA_version 9402 oclc_isa_version_942
 mkdir "$work/bin"
 ln -s "$(command -v clang-offload-bundler-19)" "$work/bin/clang-offload-bundler"
 PATH=$work/bin:$PATH
@@ -44,29 +47,36 @@ link() {
         -Wl,--as-needed -lhipblas -o "$out/$2"
 }
 
-# Compiles $1.hip as $2.o; $3 is a macro or nothing, $4 and $5 are more options.
+# Compiles $1.hip as $2.o; $3 is a macro or nothing, and more options follow.
 compile() {
-    clang++-19 -x hip "$1.hip" ${3:+"-D$3"} ${4:+"$4"} ${5:+"$5"} --offload-arch=gfx942 "--rocm-path=$work/rocm" "--rocm-device-lib-path=$bitcode" \
+    source=$1.hip object=$work/$2.o macro=$3
+    shift 3
+    clang++-19 -x hip "$source" ${macro:+"-D$macro"} "$@" --offload-arch=gfx942 "--rocm-path=$work/rocm" "--rocm-device-lib-path=$bitcode" \
         -D__HIP_PLATFORM_AMD__=1 -include __clang_hip_runtime_wrapper.h -nogpuinc -O2 -gline-tables-only -std=c++17 -fno-exceptions \
         -fhip-kernel-arg-name -fuse-cuid=none -Wno-linker-warnings "-ffile-prefix-map=$PWD=." -fdebug-compilation-dir=. -Qn \
-        -c -o "$work/$2.o"
+        -c -o "$object"
 }
 
 for source in *.hip; do
     name=${source%.hip}
     case " $only " in "  " | *" $name "*) ;; *) continue ;; esac
-    compile "$name" "$name"
+    compile "$name" "$name" ""
     link "$name" "$name" libamdhip64.so.6
     # A program with a bug has a twin without it.
     if grep -q CLEAN "$source"; then
         compile "$name" "$name-clean" CLEAN
         link "$name-clean" "$name-clean" libamdhip64.so.6
     fi
+    # What its kernels print in a buffer, where otherwise they ask the host.
+    if grep -q printf-kind "$source"; then
+        compile "$name" "$name-buffered" CLEAN -mprintf-kind=buffered
+        link "$name-buffered" "$name-buffered" libamdhip64.so.6
+    fi
     # Its kernels in a file of their own, for this model and for another one.
     if grep -q ANOTHER_MODEL "$source"; then
-        for macro in "" ANOTHER_MODEL; do
-            compile "$name" device "$macro" --cuda-device-only --no-gpu-bundle-output
-            mv "$work/device.o" "$out/$name${macro:+-another}.hsaco"
+        for model in "" ANOTHER_MODEL; do
+            compile "$name" device "$model" --cuda-device-only --no-gpu-bundle-output
+            mv "$work/device.o" "$out/$name${model:+-another}.hsaco"
         done
     fi
 done

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use hip_api::{Code, HipApi};
 
-use crate::{host_access, session};
+use crate::{host_access, printed, session};
 
 /// The software device's functions.
 pub(crate) const HIP: HipApi = softhip::api::table();
@@ -35,6 +35,7 @@ pub(crate) fn call(name: &'static str, body: impl FnOnce() -> i32) -> i32 {
     let fault = session::fault_before();
     let code = answer(name, softhip::api::called_as(name, body), fault);
     host_access::end_call();
+    printed::pass_on();
     session::end_call(name, code);
     code
 }

@@ -35,6 +35,7 @@
 //! | `function` | modules from files, attributes, occupancy |
 //! | `stream` | flags, priorities, callbacks |
 //! | `blas` | GEMM of hipBLAS and rocBLAS |
+//! | `printed` | what kernels print |
 //! | `proc_address` | `hipGetProcAddress` |
 //! | `other` | exports that answer something else than a status |
 //! | `unsupported` | every other call: `hipErrorNotSupported`, and one line that names it |
@@ -67,6 +68,7 @@ mod node;
 mod other;
 mod per_thread;
 mod pool;
+mod printed;
 mod proc_address;
 mod queued;
 mod registered;

@@ -148,6 +148,29 @@ fn static_destructors_and_looked_up_functions_work() {
     assert_clean("static_destructor", said);
 }
 
+const PRINTED: &str = "before\n0: ab has  0.00, end\n1: ab has  0.50, end\n2: ab has  0.00, end\n3: ab has  0.50, end\n\
+                       between\nx[0] is 7\nafter: hipSuccess\n";
+
+#[test]
+fn what_kernels_print_stands_between_what_the_program_prints() {
+    assert_clean("device_printf-clean", PRINTED);
+    assert_clean("device_printf-buffered", PRINTED);
+}
+
+#[test]
+fn an_assertion_of_a_kernel_prints_to_the_error_stream_and_fails_the_launch() {
+    let output = run("device_printf");
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(out.ends_with("between\nafter: hipErrorLaunchFailure\n"), "{out}");
+    let said = |part: &str| err.lines().filter(|line| line.contains(part)).count();
+    assert_eq!(
+        said("device_printf.hip:13: void count(const int *, int): Device-side assertion `i < n' failed."),
+        4,
+        "{err}"
+    );
+    assert!(err.contains("assay: Trap\n") && err.contains("(device_printf.hip:"), "{err}");
+}
+
 /// A compiler is not needed for the tests: where there is none, or none that finds its libraries, only the refusal is looked at.
 #[test]
 fn kernels_are_compiled_at_run_time() {

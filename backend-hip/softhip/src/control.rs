@@ -41,7 +41,7 @@ use hip_api::Code;
 
 use crate::memory::{AllocationInfo, AllocationKind, Checks, Memory, MemoryError, Site};
 use crate::report::{HostCall, Report};
-use crate::sched::{Counters, Limits, Policy, StreamId, Ticket, free_report};
+use crate::sched::{Counters, Limits, Policy, Printed, StreamId, Ticket, free_report};
 use state::State;
 
 /// A software HIP device.
@@ -111,8 +111,8 @@ impl SoftDevice {
         self.state().notes.clone()
     }
 
-    /// Takes out what kernels printed since the last call. Of a launch that failed, the report tells it.
-    pub fn take_printed(&self) -> Vec<u8> {
+    /// Takes out what kernels printed since the last call.
+    pub fn take_printed(&self) -> Printed {
         self.state().sched.take_printed()
     }
 

@@ -118,7 +118,7 @@ fn kernels_print() {
     };
     let expected: Vec<String> = (0..256).filter(|thread| thread % 64 < 3).map(line).collect();
     // In which order waves print is nobody's promise.
-    let printed = String::from_utf8(hip.device.take_printed()).unwrap();
+    let printed = String::from_utf8(hip.device.take_printed().out).unwrap();
     let mut printed: Vec<&str> = printed.split_inclusive("of text\n").collect();
     printed.sort_unstable();
     assert_eq!(printed, expected);
@@ -137,6 +137,9 @@ fn an_assertion_says_its_last_words() {
     assert_eq!(hip.synchronize(), ASSERT_TRAP);
     let text = hip.only_report();
     assert!(text.starts_with("Trap\n") && text.contains("last words are: x[37] is 0"), "{text}");
+    let printed = hip.device.take_printed();
+    assert!(printed.out.is_empty());
+    assert!(printed.err.starts_with(b"x[37] is 0"), "{}", printed.err.escape_ascii());
 }
 
 #[test]
@@ -155,7 +158,7 @@ fn messages_of_a_buffer_are_printed_after_the_launch() {
     let kernel = hip.kernel("printf", "messages");
     assert_eq!(hip.launch(kernel, Launch::new(1, 128), &arguments), SUCCESS, "{:?}", hip.reports());
     assert_eq!(hip.synchronize(), SUCCESS, "{:?}", hip.reports());
-    let printed = String::from_utf8(hip.device.take_printed()).unwrap();
+    let printed = String::from_utf8(hip.device.take_printed().out).unwrap();
     let mut lines: Vec<&str> = printed.lines().collect();
     lines.sort_unstable();
     let mut expected: Vec<String> = (0..100)
@@ -173,7 +176,7 @@ fn a_full_buffer_takes_no_more_messages() {
     let hip = Hip::new();
     assert_eq!(hip.launch(hip.kernel("printf", "flood"), Launch::new(1, 1), &[Arg::Word(100_000)]), SUCCESS);
     assert_eq!(hip.synchronize(), SUCCESS, "{:?}", hip.reports());
-    let printed = String::from_utf8(hip.device.take_printed()).unwrap();
+    let printed = String::from_utf8(hip.device.take_printed().out).unwrap();
     // 20 bytes for each, and 8 before them, of a mebibyte.
     let lines = ((1 << 20) - 8) / 20;
     assert!(printed.lines().eq((0..lines).map(|i| i.to_string())), "{}", printed.lines().count());

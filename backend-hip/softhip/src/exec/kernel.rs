@@ -187,8 +187,7 @@ impl Execute for LoadedKernel {
             reports.push(Report::new(Problem::HostRequest { reason }));
         }
         let Some(first) = reports.first_mut() else { return Ok(ran) };
-        let lines = String::from_utf8_lossy(&ran.printed);
-        if let Some(last) = lines.lines().last().filter(|_| unfinished) {
+        if let Some(last) = ran.printed.last_line().filter(|_| unfinished) {
             first.notes.push(format!("the kernel's last words are: {last}"));
         }
         Err(Box::new(Faulted { reports, unfinished, ran }))

@@ -2,11 +2,11 @@
 //!
 //! The buffer begins with two dwords: the bytes that are taken, and those of the buffer, these eight included. Then the
 //! messages follow, each with a dword before it: its bytes, this dword included, above bit 2; bit 1 says that the format
-//! is one of the code object's, by its hash; otherwise it stands there itself. The arguments come last; with a
+//! is one of the code object's, by its hash; otherwise it stands there itself. Bit 0 selects the stream. The arguments come last; with a
 //! format that the compiler does not know, strings are pointers.
 
 use super::format::printf;
-use super::halves;
+use super::{Printed, halves};
 use crate::memory::LaunchMemory;
 
 /// Bytes of the buffer. A message for which there is no room is left out.
@@ -25,8 +25,8 @@ pub(crate) fn printed<'a>(
     memory: &LaunchMemory,
     buffer: u64,
     format: impl Fn(u64) -> Option<&'a str>,
-) -> (Vec<u8>, Result<(), String>) {
-    let mut out = Vec::new();
+) -> (Printed, Result<(), String>) {
+    let mut out = Printed::default();
     let outcome = print(memory, buffer, format, &mut out);
     (out, outcome)
 }
@@ -35,7 +35,7 @@ fn print<'a>(
     memory: &LaunchMemory,
     buffer: u64,
     format: impl Fn(u64) -> Option<&'a str>,
-    out: &mut Vec<u8>,
+    out: &mut Printed,
 ) -> Result<(), String> {
     let broken = || "the kernel has damaged the buffer of its messages".to_owned();
     let word = |at: u32| memory.peek(buffer + u64::from(at)).ok_or_else(broken);
@@ -44,7 +44,7 @@ fn print<'a>(
         return Err(broken());
     }
     let (mut at, end) = (HEAD, HEAD + taken);
-    while at < end && out.len() < MOST {
+    while at < end && out.bytes() < MOST {
         let [control, _] = halves(word(at)?);
         let size = control >> 2;
         // The dword, and words.
@@ -60,7 +60,7 @@ fn print<'a>(
             bytes.resize((bytes.len() + 1).next_multiple_of(8), 0);
             words.splice(..0, bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)));
         }
-        out.extend(printf(&words));
+        out.stream(control.into()).extend(printf(&words));
         at += size;
     }
     Ok(())

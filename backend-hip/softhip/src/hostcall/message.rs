@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use super::Printed;
 use super::format::printf;
 
 /// Words of a message, and bytes that a launch may print: what is more is left out.
@@ -15,7 +16,7 @@ const MOST: usize = 1 << 20;
 pub(super) struct Messages {
     begun: HashMap<u64, Vec<u64>>,
     numbers: u64,
-    pub(super) printed: Vec<u8>,
+    pub(super) printed: Printed,
 }
 
 impl Messages {
@@ -39,11 +40,10 @@ impl Messages {
             return Ok(what & 0xfe | number << 8);
         }
         let message = self.begun.remove(&number).unwrap_or_default();
-        // The first word selects the stream; here, there is one.
-        let [0 | 1, text @ ..] = &message[..] else { return Ok(u64::MAX) };
+        let [stream @ (0 | 1), text @ ..] = &message[..] else { return Ok(u64::MAX) };
         let printed = printf(text);
-        if self.printed.len() + printed.len() <= MOST {
-            self.printed.extend(&printed);
+        if self.printed.bytes() + printed.len() <= MOST {
+            self.printed.stream(*stream).extend(&printed);
         }
         Ok(printed.len() as u64)
     }

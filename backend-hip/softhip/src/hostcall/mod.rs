@@ -16,9 +16,11 @@
 pub(crate) mod buffered;
 mod format;
 mod message;
+mod printed;
 
 use crate::memory::LaunchMemory;
 use message::Messages;
+pub use printed::Printed;
 
 const READY: u64 = 32;
 const SIGNAL: u64 = 64;
@@ -88,7 +90,7 @@ impl Host {
     }
 
     /// What was printed so far.
-    pub(crate) fn printed(self) -> Vec<u8> {
+    pub(crate) fn printed(self) -> Printed {
         self.messages.printed
     }
 

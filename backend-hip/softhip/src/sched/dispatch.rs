@@ -7,6 +7,7 @@ use code_object::Kernel;
 
 use super::arguments::Shape;
 use super::counters::Counters;
+use crate::hostcall::Printed;
 use crate::memory::{LaunchMemory, Site};
 use crate::report::Report;
 
@@ -142,7 +143,7 @@ pub struct Ran {
     /// Races that cannot change a result, see [`Checks::strict_races`](crate::memory::Checks).
     pub notes: Vec<Report>,
     /// What it printed.
-    pub printed: Vec<u8>,
+    pub printed: Printed,
 }
 
 impl From<Counters> for Ran {

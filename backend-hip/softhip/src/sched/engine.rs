@@ -12,6 +12,7 @@ use super::race::{History, Past};
 use super::run::{Failed, Mode, Outcome};
 use super::work::Work;
 use crate::host;
+use crate::hostcall::Printed;
 use crate::memory::{Checks, Memory, splitmix64};
 use crate::report::{HostCall, Operation, Report};
 
@@ -98,7 +99,7 @@ pub struct Scheduler {
     /// The launches of findings.
     failed: Vec<(Report, FailedLaunch)>,
     notes: Vec<Report>,
-    printed: Vec<u8>,
+    printed: Printed,
     /// After a fault nothing runs any more.
     halted: bool,
 }
@@ -119,7 +120,7 @@ impl Scheduler {
             findings: Vec::new(),
             failed: Vec::new(),
             notes: Vec::new(),
-            printed: Vec::new(),
+            printed: Printed::default(),
             halted: false,
         }
     }
@@ -416,7 +417,7 @@ impl Scheduler {
     }
 
     /// What kernels printed since the last call.
-    pub fn take_printed(&mut self) -> Vec<u8> {
+    pub fn take_printed(&mut self) -> Printed {
         std::mem::take(&mut self.printed)
     }
 
@@ -457,6 +458,8 @@ impl Scheduler {
                     let Faulted { reports, unfinished, ran } = *fault;
                     if self.checks.go_on {
                         self.add(ran);
+                    } else {
+                        self.printed.extend(ran.printed);
                     }
                     // Later reads of what is missing would be consequences.
                     self.checks.uninitialised &= !unfinished;

@@ -25,6 +25,7 @@ pub(crate) use arguments::explicit_size;
 pub(crate) use failed::reachable;
 pub(crate) use run::free_report;
 
+pub use crate::hostcall::Printed;
 pub use arguments::{COMPUTE_UNITS, Given, LDS_LIMIT, Shape, assemble, check_pointers};
 pub use clock::Clock;
 pub use counters::Counters;

@@ -97,7 +97,8 @@ impl Launch {
         let shape = Shape { grid, block, dynamic_lds: self.lds, cooperative };
         let ended = device.run_kernel(&loaded.bytes, &self.kernel, shape, &given);
         let reports = device.reports();
-        let mut text = String::from_utf8_lossy(&device.take_printed()).into_owned();
+        let printed = device.take_printed();
+        let mut text = String::from_utf8_lossy(&[printed.out, printed.err].concat()).into_owned();
         reports.iter().for_each(|report| {
             let _ = writeln!(text, "{report}\n");
         });
