@@ -2,19 +2,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_void};
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use hip_api::Code;
 
 use crate::export::put;
 use crate::location::allocation;
+use crate::memory::is_managed;
+use crate::stream;
 
 /// `hipCpuDeviceId`.
 const HOST: c_int = -1;
 /// `hipInvalidDeviceId`: no device.
 const NOWHERE: c_int = -2;
 
-/// What is known of an allocation.
+/// `hipMemRangeCoherencyModeIndeterminate`.
+const INDETERMINATE: c_int = 2;
+
+/// A change to what is known of a page, with the device that the program names.
+type Change = fn(&mut Advice, c_int);
+
+/// What is known of a page.
+#[derive(Clone)]
 struct Advice {
     read_mostly: bool,
     preferred: c_int,
@@ -35,18 +45,65 @@ impl Default for Advice {
     }
 }
 
-/// By the first bytes of allocations.
-static ADVICE: Mutex<BTreeMap<u64, Advice>> = Mutex::new(BTreeMap::new());
+/// Pages that advice is kept for.
+const PAGE: u64 = 4096;
 
-/// The advice about the allocation that holds `size` bytes at `memory`.
-fn with<T>(memory: *const c_void, size: usize, body: impl FnOnce(&mut Advice) -> T) -> Result<T, Code> {
+/// Advice about the pages of an allocation: each entry holds from its offset to that of the next. The first is at 0.
+struct Pages(BTreeMap<u64, Advice>);
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self(BTreeMap::from([(0, Advice::default())]))
+    }
+}
+
+impl Pages {
+    /// Lets an entry begin at an offset.
+    fn split(&mut self, at: u64) {
+        if let Some((_, before)) = self.0.range(..=at).next_back() {
+            let same = before.clone();
+            self.0.entry(at).or_insert(same);
+        }
+    }
+
+    /// Changes what is known of all pages that have a byte of a range.
+    fn change(&mut self, bytes: &Range<u64>, change: impl Fn(&mut Advice)) {
+        let (start, end) = (bytes.start / PAGE * PAGE, bytes.end.next_multiple_of(PAGE));
+        self.split(start);
+        self.split(end);
+        self.0.range_mut(start..end).for_each(|(_, advice)| change(advice));
+    }
+
+    /// What is known of the pages that have a byte of a range: once for all that are alike and side by side.
+    fn about(&self, bytes: &Range<u64>) -> Vec<&Advice> {
+        let first = self.0.range(..=bytes.start).next_back();
+        let others = self.0.range(bytes.start + 1..bytes.end.max(bytes.start + 1));
+        first.into_iter().chain(others).map(|(_, advice)| advice).collect()
+    }
+}
+
+/// By the first bytes of allocations.
+static ADVICE: Mutex<BTreeMap<u64, Pages>> = Mutex::new(BTreeMap::new());
+
+/// The allocation that holds `size` bytes at `memory`, and their offsets in it.
+fn place(memory: *const c_void, size: usize) -> Result<(u64, Range<u64>), Code> {
     let found = allocation(memory)?;
     let offset = memory.addr() as u64 - found.base;
     if size == 0 || size as u64 > found.size - offset {
         return Err(Code::INVALID_VALUE);
     }
-    let mut all = ADVICE.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(body(all.entry(found.base).or_default()))
+    Ok((found.base, offset..offset + size as u64))
+}
+
+/// As [`place`], of managed memory alone.
+fn managed(memory: *const c_void, size: usize) -> Result<(u64, Range<u64>), Code> {
+    place(memory, size)
+        .and_then(|found| if is_managed(found.0) { Ok(found) } else { Err(Code::INVALID_VALUE) })
+}
+
+/// The advice about an allocation.
+fn with<T>(base: u64, body: impl FnOnce(&mut Pages) -> T) -> T {
+    body(ADVICE.lock().unwrap_or_else(PoisonError::into_inner).entry(base).or_default())
 }
 
 /// Forgets what was said about an allocation that is freed.
@@ -70,21 +127,32 @@ unsafe fn attribute(
     memory: *const c_void,
     size: usize,
 ) -> Result<(), Code> {
-    let values = with(memory, size, |advice| match attribute {
-        // hipMemRangeAttributeReadMostly.
-        1 => Ok(vec![c_int::from(advice.read_mostly)]),
-        // hipMemRangeAttributePreferredLocation.
-        2 => Ok(vec![advice.preferred]),
-        // hipMemRangeAttributeAccessedBy: as many as there is room for.
-        3 => {
-            Ok(advice.accessed_by.iter().copied().chain(std::iter::repeat(NOWHERE)).take(room / 4).collect())
+    let (base, bytes) = managed(memory, size)?;
+    let values = with(base, |pages| {
+        let all = pages.about(&bytes);
+        // What is not the same for all pages is `mixed`.
+        let common = |of: fn(&Advice) -> c_int, mixed: c_int| {
+            let first = all.first().map_or(mixed, |advice| of(advice));
+            vec![if all.iter().all(|advice| of(advice) == first) { first } else { mixed }]
+        };
+        match attribute {
+            // hipMemRangeAttributeReadMostly.
+            1 => Ok(common(|advice| advice.read_mostly.into(), 0)),
+            // hipMemRangeAttributePreferredLocation.
+            2 => Ok(common(|advice| advice.preferred, NOWHERE)),
+            // hipMemRangeAttributeAccessedBy: as many as there is room for.
+            3 => {
+                let by_all = |device: &c_int| all.iter().all(|advice| advice.accessed_by.contains(device));
+                let devices = [HOST, 0].into_iter().filter(by_all);
+                Ok(devices.chain(std::iter::repeat(NOWHERE)).take(room / 4).collect())
+            }
+            // hipMemRangeAttributeLastPrefetchLocation.
+            4 => Ok(common(|advice| advice.prefetched, NOWHERE)),
+            // hipMemRangeAttributeCoherencyMode.
+            100 => Ok(common(|advice| advice.coarse.into(), INDETERMINATE)),
+            _ => Err(Code::INVALID_VALUE),
         }
-        // hipMemRangeAttributeLastPrefetchLocation.
-        4 => Ok(vec![advice.prefetched]),
-        // hipMemRangeAttributeCoherencyMode.
-        100 => Ok(vec![c_int::from(advice.coarse)]),
-        _ => Err(Code::INVALID_VALUE),
-    })??;
+    })?;
     if out.is_null() || !room.is_multiple_of(4) || room / 4 != values.len() || values.is_empty() {
         return Err(Code::INVALID_VALUE);
     }
@@ -101,34 +169,36 @@ compose! {
         if !matches!(advice, 1 | 2 | 4 | 100 | 101) {
             is_place(device)?;
         }
-        with(memory, size, |known| {
-            match advice {
-                // hipMemAdviseSetReadMostly and its opposite; likewise below.
-                1 => known.read_mostly = true,
-                2 => known.read_mostly = false,
-                // hipMemAdviseSetPreferredLocation.
-                3 => known.preferred = device,
-                4 => known.preferred = NOWHERE,
-                // hipMemAdviseSetAccessedBy.
-                5 => {
-                    known.accessed_by.insert(device);
-                }
-                6 => {
-                    known.accessed_by.remove(&device);
-                }
-                // hipMemAdviseSetCoarseGrain.
-                100 => known.coarse = true,
-                101 => known.coarse = false,
-                _ => return Err(Code::INVALID_VALUE),
-            }
-            Ok(())
-        })?
+        let (base, bytes) = managed(memory, size)?;
+        let change: Change = match advice {
+            // hipMemAdviseSetReadMostly and its opposite; likewise below.
+            1 => |known, _| known.read_mostly = true,
+            2 => |known, _| known.read_mostly = false,
+            // hipMemAdviseSetPreferredLocation.
+            3 => |known, device| known.preferred = device,
+            4 => |known, _| known.preferred = NOWHERE,
+            // hipMemAdviseSetAccessedBy.
+            5 => |known, device| _ = known.accessed_by.insert(device),
+            6 => |known, device| _ = known.accessed_by.remove(&device),
+            // hipMemAdviseSetCoarseGrain.
+            100 => |known, _| known.coarse = true,
+            101 => |known, _| known.coarse = false,
+            _ => return Err(Code::INVALID_VALUE),
+        };
+        with(base, |pages| pages.change(&bytes, |known| change(known, device)));
+        Ok(())
     }
 
     /// `hipMemPrefetchAsync`: all memory is where it is needed.
-    fn hipMemPrefetchAsync(memory: *const c_void, size: usize, device: c_int, _stream: *mut c_void) {
+    fn hipMemPrefetchAsync(memory: *const c_void, size: usize, device: c_int, stream: *mut c_void) {
+        if memory.is_null() || size == 0 {
+            return Err(Code::INVALID_VALUE);
+        }
+        stream::check(stream)?;
+        let (base, bytes) = place(memory, size)?;
         is_place(device)?;
-        with(memory, size, |known| known.prefetched = device)
+        with(base, |pages| pages.change(&bytes, |known| known.prefetched = device));
+        Ok(())
     }
 
     /// `hipMemRangeGetAttribute`.
@@ -158,5 +228,26 @@ compose! {
             unsafe { attribute(out, room, name, memory, size) }?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_holds_for_whole_pages_and_no_others() {
+        let mut pages = Pages::default();
+        let preferred = |pages: &Pages, bytes: Range<u64>| {
+            pages.about(&bytes).iter().map(|advice| advice.preferred).collect::<Vec<_>>()
+        };
+        pages.change(&(5000..5001), |advice| advice.preferred = 0);
+        assert_eq!(preferred(&pages, 0..3 * PAGE), [NOWHERE, 0, NOWHERE]);
+        assert_eq!(preferred(&pages, PAGE..2 * PAGE), [0]);
+        assert_eq!(preferred(&pages, 0..PAGE), [NOWHERE]);
+        assert_eq!(preferred(&pages, 8191..8193), [0, NOWHERE]);
+        pages.change(&(0..2 * PAGE + 1), |advice| advice.preferred = HOST);
+        assert_eq!(preferred(&pages, 0..3 * PAGE), [HOST, HOST, HOST]);
+        assert_eq!(preferred(&pages, 3 * PAGE..3 * PAGE + 1), [NOWHERE]);
     }
 }

@@ -1,22 +1,23 @@
-//! Names, limits, contexts, properties in the layout of HIP 6.
+//! Names, limits, properties in the layout of HIP 6.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
-use std::ptr::without_provenance_mut;
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
 
 use hip_api::{Code, DeviceProperties, DevicePropertiesR0600};
 
 use crate::export::{HIP, put, status};
 
-/// The device's one context.
-const CONTEXT: usize = 0x56 << 48;
 const PCI_BUS_ID: &[u8] = b"0000:00:00.0";
 
-/// `hipLimit_t`: bytes of a thread's stack, of the buffer of `printf`, of the heap of `malloc`.
+/// `hipLimit_t`: bytes of a thread's stack, of the buffer of `printf`, of the heap of `malloc`. There are no others.
 const LIMIT_STACK: c_int = 0;
 const LIMIT_PRINTF: c_int = 1;
 const LIMIT_HEAP: c_int = 2;
+const STACK_BYTES: usize = 1024;
+const HEAP_BYTES: usize = 8 << 20;
+/// What a wave's stack can have in the registers that say so, for each of its threads.
+const MOST_STACK_BYTES: usize = 8191 * 16;
 
 /// `hipDeviceScheduleMask`, and with it all flags of a device.
 const SCHEDULE: c_uint = 7;
@@ -29,17 +30,32 @@ static DEVICE_FLAGS: AtomicU32 = AtomicU32::new(0);
 /// What `hipDeviceSetCacheConfig` was last given.
 static CACHE: AtomicI32 = AtomicI32::new(0);
 
+/// What `hipDeviceSetLimit` was last given.
+static STACK: AtomicUsize = AtomicUsize::new(STACK_BYTES);
+static HEAP: AtomicUsize = AtomicUsize::new(HEAP_BYTES);
+
 /// Forgets what the program has chosen: the device has been reset.
 pub(crate) fn forget_choices() {
+    STACK.store(STACK_BYTES, Ordering::Relaxed);
+    HEAP.store(HEAP_BYTES, Ordering::Relaxed);
     DEVICE_FLAGS.store(0, Ordering::Relaxed);
     CACHE.store(0, Ordering::Relaxed);
 }
 
-fn is_context(context: *mut c_void) -> Result<(), Code> {
-    if context.addr() == CONTEXT { Ok(()) } else { Err(Code::INVALID_VALUE) }
+/// Answers the device that is nearest to what is wanted.
+///
+/// # Safety
+///
+/// `device` is null or valid for a write.
+unsafe fn choose(device: *mut c_int, wanted: *const c_void) -> Result<(), Code> {
+    if wanted.is_null() {
+        return Err(Code::INVALID_VALUE);
+    }
+    // SAFETY: as this function's.
+    unsafe { put(device, 0) }
 }
 
-fn properties(device: c_int) -> Result<DeviceProperties, Code> {
+pub(crate) fn properties(device: c_int) -> Result<DeviceProperties, Code> {
     let mut found = MaybeUninit::uninit();
     // SAFETY: the destination is valid for a write.
     status(unsafe { (HIP.get_device_properties)(found.as_mut_ptr(), device) })?;
@@ -89,7 +105,7 @@ fn r0600(old: &DeviceProperties) -> DevicePropertiesR0600 {
         l2_cache_size: old.l2_cache_size,
         persisting_l2_cache_max_size: 0,
         max_threads_per_multi_processor: old.max_threads_per_multi_processor,
-        stream_priorities_supported: 0,
+        stream_priorities_supported: 1,
         global_l1_cache_supported: 1,
         local_l1_cache_supported: 1,
         shared_mem_per_multiprocessor: old.max_shared_memory_per_multi_processor,
@@ -266,23 +282,6 @@ compose! {
         Ok(())
     }
 
-    /// `hipCtxGetCurrent`.
-    fn hipCtxGetCurrent(context: *mut *mut c_void) {
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(context, without_provenance_mut(CONTEXT)) }
-    }
-
-    /// `hipCtxSetCurrent`: there is one context.
-    fn hipCtxSetCurrent(_context: *mut c_void) {
-        Ok(())
-    }
-
-    /// `hipCtxGetDevice`.
-    fn hipCtxGetDevice(device: *mut c_int) {
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(device, 0) }
-    }
-
     /// `hipDeviceGetCacheConfig`.
     fn hipDeviceGetCacheConfig(configuration: *mut c_int) {
         // SAFETY: null or valid by HIP's contract.
@@ -298,17 +297,47 @@ compose! {
     /// `hipDeviceGetLimit`: the heap of `malloc` in kernels and the buffer of `printf` are the host's.
     fn hipDeviceGetLimit(value: *mut usize, limit: c_int) {
         let bytes = match limit {
-            LIMIT_STACK => 1024,
-            LIMIT_PRINTF | LIMIT_HEAP => 8 << 20,
+            LIMIT_STACK => STACK.load(Ordering::Relaxed),
+            LIMIT_PRINTF => HEAP_BYTES,
+            LIMIT_HEAP => HEAP.load(Ordering::Relaxed),
             _ => return Err(Code::UNSUPPORTED_LIMIT),
         };
         // SAFETY: null or valid by HIP's contract.
         unsafe { put(value, bytes) }
     }
 
-    /// `hipDeviceSetLimit`: what is asked for is there.
-    fn hipDeviceSetLimit(limit: c_int, _value: usize) {
-        if matches!(limit, LIMIT_STACK | LIMIT_PRINTF | LIMIT_HEAP) { Ok(()) } else { Err(Code::UNSUPPORTED_LIMIT) }
+    /// `hipDeviceSetLimit`: what a kernel needs is there in any case, and the limits can be asked for.
+    fn hipDeviceSetLimit(limit: c_int, value: usize) {
+        match limit {
+            LIMIT_STACK => STACK.store(value.next_multiple_of(16).min(MOST_STACK_BYTES), Ordering::Relaxed),
+            LIMIT_HEAP => HEAP.store(value, Ordering::Relaxed),
+            LIMIT_PRINTF => return Err(Code::UNSUPPORTED_LIMIT),
+            _ => return Err(Code::INVALID_VALUE),
+        }
+        Ok(())
+    }
+
+    /// `hipChooseDevice`: there is one.
+    fn hipChooseDevice(device: *mut c_int, wanted: *const c_void) {
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { choose(device, wanted) }
+    }
+
+    /// `hipChooseDeviceR0600`.
+    fn hipChooseDeviceR0600(device: *mut c_int, wanted: *const c_void) {
+        // SAFETY: null or valid by HIP's contract.
+        unsafe { choose(device, wanted) }
+    }
+
+    /// `hipExtGetLinkTypeAndHopCount`: there is no other device.
+    fn hipExtGetLinkTypeAndHopCount(first: c_int, second: c_int, kind: *mut u32, hops: *mut u32) {
+        let nothing = kind.is_null() || hops.is_null() || first == second || first < 0 || second < 0;
+        Err(if nothing { Code::INVALID_VALUE } else { Code::INVALID_DEVICE })
+    }
+
+    /// `hipDeviceGetP2PAttribute`: there is no other device.
+    fn hipDeviceGetP2PAttribute(value: *mut c_int, _attribute: c_int, _from: c_int, _to: c_int) {
+        Err(if value.is_null() { Code::INVALID_VALUE } else { Code::INVALID_DEVICE })
     }
 
     /// `hipDeviceGetByPCIBusId`.
@@ -327,73 +356,6 @@ compose! {
     /// `hipDeviceDisablePeerAccess`: there is no other device.
     fn hipDeviceDisablePeerAccess(_device: c_int) {
         Err(Code::INVALID_DEVICE)
-    }
-
-    /// `hipDevicePrimaryCtxGetState`: the context is always there.
-    fn hipDevicePrimaryCtxGetState(device: c_int, flags: *mut c_uint, active: *mut c_int) {
-        properties(device)?;
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(flags, 0) }?;
-        // SAFETY: as above.
-        unsafe { put(active, 1) }
-    }
-
-    /// `hipDevicePrimaryCtxSetFlags`: there is no choice.
-    fn hipDevicePrimaryCtxSetFlags(device: c_int, _flags: c_uint) {
-        properties(device).map(|_| ())
-    }
-
-    /// `hipCtxCreate`: a device has one context, so that this is another name of it.
-    fn hipCtxCreate(context: *mut *mut c_void, _flags: c_uint, device: c_int) {
-        properties(device)?;
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(context, without_provenance_mut(CONTEXT)) }
-    }
-
-    /// `hipCtxDestroy`: the one context stays.
-    fn hipCtxDestroy(context: *mut c_void) {
-        is_context(context)
-    }
-
-    /// `hipCtxPushCurrent`.
-    fn hipCtxPushCurrent(context: *mut c_void) {
-        is_context(context)
-    }
-
-    /// `hipCtxPopCurrent`.
-    fn hipCtxPopCurrent(context: *mut *mut c_void) {
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(context, without_provenance_mut(CONTEXT)) }
-    }
-
-    /// `hipCtxGetFlags`.
-    fn hipCtxGetFlags(flags: *mut c_uint) {
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(flags, 0) }
-    }
-
-    /// `hipCtxGetApiVersion`.
-    fn hipCtxGetApiVersion(context: *mut c_void, version: *mut c_int) {
-        is_context(context)?;
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(version, 4) }
-    }
-
-    /// `hipDevicePrimaryCtxRetain`.
-    fn hipDevicePrimaryCtxRetain(context: *mut *mut c_void, device: c_int) {
-        properties(device)?;
-        // SAFETY: null or valid by HIP's contract.
-        unsafe { put(context, without_provenance_mut(CONTEXT)) }
-    }
-
-    /// `hipDevicePrimaryCtxRelease`.
-    fn hipDevicePrimaryCtxRelease(device: c_int) {
-        properties(device).map(|_| ())
-    }
-
-    /// `hipDevicePrimaryCtxReset`: as on ROCm, the context stays as it is.
-    fn hipDevicePrimaryCtxReset(device: c_int) {
-        properties(device).map(|_| ())
     }
 
     /// `hipDrvGetErrorName`.

@@ -35,9 +35,6 @@ forward! {
     hipMemsetD32(to: *mut c_void, value: c_int, count: usize) = memset_d32;
 
     hipStreamCreate(stream: *mut *mut c_void) = stream_create;
-    hipStreamCreateWithPriority(
-        stream: *mut *mut c_void, flags: c_uint, priority: c_int,
-    ) = stream_create_with_priority;
     hipStreamDestroy(stream: *mut c_void) = stream_destroy;
 
     hipEventCreate(event: *mut *mut c_void) = event_create;
@@ -49,9 +46,6 @@ forward! {
 
     hipModuleLoadData(module: *mut *mut c_void, image: *const c_void) = module_load_data;
     hipModuleUnload(module: *mut c_void) = module_unload;
-    hipModuleGetFunction(
-        function: *mut *mut c_void, module: *mut c_void, name: *const c_char,
-    ) = module_get_function;
     hipModuleGetGlobal(
         out: *mut *mut c_void, size: *mut usize, module: *mut c_void, name: *const c_char,
     ) = module_get_global;

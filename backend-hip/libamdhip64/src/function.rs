@@ -1,7 +1,10 @@
 //! Modules from files, attributes of functions, occupancy.
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_uint, c_void};
 use std::os::unix::ffi::OsStrExt as _;
+use std::ptr::null;
+use std::sync::{Mutex, PoisonError};
 
 use hip_api::{Code, FunctionAttribute, FunctionAttributes};
 
@@ -23,6 +26,15 @@ const LDS_BYTES: usize = 64 << 10;
 const WORKGROUPS: u32 = 32;
 /// Compute units.
 const UNITS: c_int = 304;
+
+/// Names of functions of modules, by their handles. A handle is not used again.
+static NAMES: Mutex<BTreeMap<usize, CString>> = Mutex::new(BTreeMap::new());
+
+/// The name of a module's function, or null.
+pub(crate) fn name(function: *mut c_void) -> *const c_char {
+    let names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    names.get(&function.addr()).map_or(null(), |name| name.as_ptr())
+}
 
 /// What a function says about itself.
 fn attributes(function: *const c_void) -> Result<FunctionAttributes, Code> {
@@ -97,20 +109,28 @@ unsafe fn active(
 const CACHE_CONFIGURATIONS: c_int = 4;
 const SHARED_CONFIGURATIONS: c_int = 3;
 
-/// Refuses a configuration of a function.
+/// Looks at a configuration of a function, which changes nothing.
 fn no_choice(function: *const c_void, configuration: c_int, known: c_int) -> Result<(), Code> {
     registration::function(function)?;
-    Err(if (0..known).contains(&configuration) { Code::NOT_SUPPORTED } else { Code::INVALID_VALUE })
+    if (0..known).contains(&configuration) { Ok(()) } else { Err(Code::INVALID_VALUE) }
+}
+
+/// `hipOccupancyDefault` and `hipOccupancyDisableCachingOverride`, which change nothing.
+fn check_occupancy_flags(flags: c_uint) -> Result<(), Code> {
+    if flags <= 1 { Ok(()) } else { Err(Code::INVALID_VALUE) }
 }
 
 compose! {
     /// `hipModuleLoad`.
     fn hipModuleLoad(module: *mut *mut c_void, path: *const c_char) {
-        if path.is_null() {
+        if module.is_null() || path.is_null() {
             return Err(Code::INVALID_VALUE);
         }
         // SAFETY: not null, so a string by HIP's contract.
         let path = OsStr::from_bytes(unsafe { CStr::from_ptr(path) }.to_bytes());
+        if path.is_empty() {
+            return Err(Code::INVALID_VALUE);
+        }
         let image = std::fs::read(path).map_err(|_| Code::FILE_NOT_FOUND)?;
         // SAFETY: the file is whole, and is read before the call returns.
         status(unsafe { (HIP.module_load_data)(module, image.as_ptr().cast()) })
@@ -123,6 +143,21 @@ compose! {
     ) {
         // SAFETY: the caller keeps to HIP's contract.
         status(unsafe { (HIP.module_load_data)(module, image) })
+    }
+
+    /// `hipModuleGetFunction`.
+    fn hipModuleGetFunction(function: *mut *mut c_void, module: *mut c_void, name: *const c_char) {
+        if name.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
+        // SAFETY: the caller keeps to HIP's contract.
+        status(unsafe { (HIP.module_get_function)(function, module, name) })?;
+        // SAFETY: not null, so a string by HIP's contract.
+        let name = unsafe { CStr::from_ptr(name) };
+        // SAFETY: the call succeeded, so it is valid and holds the handle.
+        let found = unsafe { function.read() };
+        NAMES.lock().unwrap_or_else(PoisonError::into_inner).entry(found.addr()).or_insert_with(|| name.to_owned());
+        Ok(())
     }
 
     /// `hipGetFuncBySymbol`.
@@ -151,12 +186,12 @@ compose! {
         }
     }
 
-    /// `hipFuncSetCacheConfig`: there is no choice, and ROCm says so, too.
+    /// `hipFuncSetCacheConfig`: there is no choice.
     fn hipFuncSetCacheConfig(function: *const c_void, configuration: c_int) {
         no_choice(function, configuration, CACHE_CONFIGURATIONS)
     }
 
-    /// `hipFuncSetSharedMemConfig`: there is no choice, and ROCm says so, too.
+    /// `hipFuncSetSharedMemConfig`: there is no choice.
     fn hipFuncSetSharedMemConfig(function: *const c_void, configuration: c_int) {
         no_choice(function, configuration, SHARED_CONFIGURATIONS)
     }
@@ -171,8 +206,9 @@ compose! {
 
     /// `hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
     fn hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-        count: *mut c_int, function: *const c_void, block: c_int, dynamic_lds: usize, _flags: c_uint,
+        count: *mut c_int, function: *const c_void, block: c_int, dynamic_lds: usize, flags: c_uint,
     ) {
+        check_occupancy_flags(flags)?;
         // SAFETY: the caller keeps to HIP's contract.
         unsafe { active(count, function, block, dynamic_lds) }
     }
@@ -187,8 +223,9 @@ compose! {
 
     /// `hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
     fn hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
-        count: *mut c_int, function: *mut c_void, block: c_int, dynamic_lds: usize, _flags: c_uint,
+        count: *mut c_int, function: *mut c_void, block: c_int, dynamic_lds: usize, flags: c_uint,
     ) {
+        check_occupancy_flags(flags)?;
         // SAFETY: the caller keeps to HIP's contract.
         unsafe { active(count, function, block, dynamic_lds) }
     }
@@ -197,6 +234,15 @@ compose! {
     fn hipOccupancyMaxPotentialBlockSize(
         grid: *mut c_int, block: *mut c_int, function: *const c_void, dynamic_lds: usize, limit: c_int,
     ) {
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { fullest(grid, block, function, dynamic_lds, limit) }
+    }
+
+    /// `hipModuleOccupancyMaxPotentialBlockSizeWithFlags`.
+    fn hipModuleOccupancyMaxPotentialBlockSizeWithFlags(
+        grid: *mut c_int, block: *mut c_int, function: *mut c_void, dynamic_lds: usize, limit: c_int, flags: c_uint,
+    ) {
+        check_occupancy_flags(flags)?;
         // SAFETY: the caller keeps to HIP's contract.
         unsafe { fullest(grid, block, function, dynamic_lds, limit) }
     }

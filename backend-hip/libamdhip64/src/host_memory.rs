@@ -65,6 +65,12 @@ compose! {
         unsafe { allocate(out, size, flags, PLAIN) }
     }
 
+    /// `hipExtHostAlloc`.
+    fn hipExtHostAlloc(out: *mut *mut c_void, size: usize, flags: c_uint) {
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { allocate(out, size, flags, ALL) }
+    }
+
     /// `hipMallocHost`.
     fn hipMallocHost(out: *mut *mut c_void, size: usize) {
         // SAFETY: the caller keeps to HIP's contract.

@@ -17,12 +17,20 @@ use crate::registration;
 /// Bytes of arguments that a kernel can have.
 const ARGUMENT_BYTES: usize = 4096;
 /// Bytes of LDS that a workgroup can have.
-const LDS_BYTES: usize = 64 << 10;
+pub(crate) const LDS_BYTES: usize = 64 << 10;
+
+/// A launch that has begun, with the arguments that `hipSetupArgument` has given it so far.
+type Begun = (Configuration, Vec<u8>);
 
 thread_local! {
     // It is never dropped, so that a static destructor of a C++ program may still launch.
-    static CONFIGURATIONS: ManuallyDrop<RefCell<Vec<Configuration>>> =
-        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+    static BEGUN: ManuallyDrop<RefCell<Vec<Begun>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+}
+
+/// Begins a launch.
+fn begin(grid: Dim3, block: Dim3, shared_bytes: usize, stream: *mut c_void) {
+    let at = Configuration { grid, block, shared_bytes, stream, cooperative: false };
+    BEGUN.with(|begun| begun.borrow_mut().push((at, Vec::new())));
 }
 
 /// Launches the kernel of a host address.
@@ -71,22 +79,14 @@ pub(crate) unsafe fn queue(
 }
 
 /// Records an event, if there is one.
-fn record(event: *mut c_void, stream: *mut c_void) -> Result<(), Code> {
+pub(crate) fn record(event: *mut c_void, stream: *mut c_void) -> Result<(), Code> {
     if event.is_null() { Ok(()) } else { capture::record_event(event, stream) }
-}
-
-/// The launch that `hipConfigureCall` has begun, with the arguments that it has so far.
-type Begun = (Configuration, Vec<u8>);
-
-thread_local! {
-    static BEGUN: ManuallyDrop<RefCell<Vec<Begun>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 compose! {
     /// `hipConfigureCall`.
     fn hipConfigureCall(grid: Dim3, block: Dim3, shared_bytes: usize, stream: *mut c_void) {
-        let at = Configuration { grid, block, shared_bytes, stream, cooperative: false };
-        BEGUN.with(|begun| begun.borrow_mut().push((at, Vec::new())));
+        begin(grid, block, shared_bytes, stream);
         Ok(())
     }
 
@@ -119,8 +119,7 @@ compose! {
 
     /// `__hipPushCallConfiguration`.
     fn __hipPushCallConfiguration(grid: Dim3, block: Dim3, shared_bytes: usize, stream: *mut c_void) {
-        let configuration = Configuration { grid, block, shared_bytes, stream, cooperative: false };
-        CONFIGURATIONS.with(|stack| stack.borrow_mut().push(configuration));
+        begin(grid, block, shared_bytes, stream);
         Ok(())
     }
 
@@ -131,8 +130,8 @@ compose! {
         shared_bytes: *mut usize,
         stream: *mut *mut c_void,
     ) {
-        let top = CONFIGURATIONS.with(|stack| stack.borrow_mut().pop());
-        let top = top.ok_or(Code::INVALID_CONFIGURATION)?;
+        let top = BEGUN.with(|begun| begun.borrow_mut().pop());
+        let (top, _) = top.ok_or(Code::INVALID_CONFIGURATION)?;
         // SAFETY: the compiler's code passes valid outputs.
         unsafe { put(grid, top.grid) }?;
         // SAFETY: as above.
@@ -245,36 +244,6 @@ compose! {
         // SAFETY: the caller keeps to HIP's contract.
         unsafe { launch(kernel, Configuration { grid, block, shared_bytes, stream, cooperative }, arguments) }
     }
-
-    /// `hipExtModuleLaunchKernel`: a launch between two events, with its grid in threads.
-    fn hipExtModuleLaunchKernel(
-        function: *mut c_void,
-        threads_x: c_uint,
-        threads_y: c_uint,
-        threads_z: c_uint,
-        block_x: c_uint,
-        block_y: c_uint,
-        block_z: c_uint,
-        shared_bytes: usize,
-        stream: *mut c_void,
-        arguments: *mut *mut c_void,
-        extra: *mut *mut c_void,
-        start: *mut c_void,
-        stop: *mut c_void,
-        _flags: c_uint,
-    ) {
-        let grid = Dim3 {
-            x: workgroups(threads_x, block_x)?,
-            y: workgroups(threads_y, block_y)?,
-            z: workgroups(threads_z, block_z)?,
-        };
-        let block = Dim3 { x: block_x, y: block_y, z: block_z };
-        let at = Configuration { grid, block, shared_bytes, stream, cooperative: false };
-        record(start, stream)?;
-        // SAFETY: the caller keeps to HIP's contract.
-        unsafe { queue(function, function, at, Arguments { params: arguments, extra }) }?;
-        record(stop, stream)
-    }
 }
 
 /// `hipLaunchAttribute`.
@@ -324,51 +293,4 @@ pub(crate) struct RuntimeLaunch {
     stream: *mut c_void,
     attributes: *const Attribute,
     attribute_count: c_uint,
-}
-
-/// Workgroups of `block` threads. The software device has no partial ones.
-fn workgroups(threads: c_uint, block: c_uint) -> Result<c_uint, Code> {
-    if block == 0 || threads == 0 {
-        return Err(Code::INVALID_CONFIGURATION);
-    }
-    if threads.is_multiple_of(block) { Ok(threads / block) } else { Err(Code::NOT_SUPPORTED) }
-}
-
-/// [`hipExtModuleLaunchKernel`] as C++ programs of earlier releases name it.
-#[unsafe(export_name = "_Z24hipExtModuleLaunchKernelP18ihipModuleSymbol_tjjjjjjmP12ihipStream_tPPvS4_P11ihipEvent_tS6_j")]
-unsafe extern "C" fn ext_module_launch_kernel(
-    function: *mut c_void,
-    threads_x: c_uint,
-    threads_y: c_uint,
-    threads_z: c_uint,
-    block_x: c_uint,
-    block_y: c_uint,
-    block_z: c_uint,
-    shared_bytes: usize,
-    stream: *mut c_void,
-    arguments: *mut *mut c_void,
-    extra: *mut *mut c_void,
-    start: *mut c_void,
-    stop: *mut c_void,
-    flags: c_uint,
-) -> i32 {
-    // SAFETY: the contract is the same.
-    unsafe {
-        hipExtModuleLaunchKernel(
-            function,
-            threads_x,
-            threads_y,
-            threads_z,
-            block_x,
-            block_y,
-            block_z,
-            shared_bytes,
-            stream,
-            arguments,
-            extra,
-            start,
-            stop,
-            flags,
-        )
-    }
 }

@@ -17,6 +17,7 @@
 //! | `session` | the settings of `assay sanitize`, and what it is told |
 //! | `registration` | fat binaries, kernels and variables that the compiler's code registers |
 //! | `launch` | `hipLaunchKernel` and the call configuration of `<<<>>>` |
+//! | `launch_threads` | launches whose grid is given in threads |
 //! | `dispatch`, `later` | launches as they go to the device, and those of graphs |
 //! | `node` | the nodes of graphs |
 //! | `per_thread` | calls whose default stream is the thread's own |
@@ -31,7 +32,9 @@
 //! | `pool` | memory pools |
 //! | `virtual_memory` | reserved addresses, and memory that is mapped there |
 //! | `location` | where memory is, and who may access it |
-//! | `device` | names, limits, contexts, properties in the layout of HIP 6 |
+//! | `shared_memory` | memory that is given to others as a file descriptor |
+//! | `device` | names, limits, properties in the layout of HIP 6 |
+//! | `context` | contexts |
 //! | `function` | modules from files, attributes, occupancy |
 //! | `stream` | flags, priorities, callbacks |
 //! | `blas` | GEMM of hipBLAS and rocBLAS |
@@ -53,6 +56,7 @@ mod array;
 mod audit;
 mod blas;
 mod capture;
+mod context;
 mod device;
 mod dispatch;
 mod forward;
@@ -62,6 +66,7 @@ mod host_access;
 mod host_memory;
 mod later;
 mod launch;
+mod launch_threads;
 mod location;
 mod memory;
 mod node;
@@ -75,6 +80,7 @@ mod registered;
 mod registration;
 mod rtc;
 mod session;
+mod shared_memory;
 mod stream;
 mod symbol;
 mod unsupported;

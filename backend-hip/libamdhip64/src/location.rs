@@ -7,7 +7,7 @@ use softhip::control::current;
 use softhip::memory::AllocationInfo;
 
 /// `hipMemLocationTypeDevice`.
-const DEVICE: c_int = 1;
+pub(crate) const DEVICE: c_int = 1;
 
 /// `hipMemLocation`.
 #[derive(Clone, Copy)]
@@ -53,6 +53,9 @@ pub(crate) struct AccessDescription {
 impl AccessDescription {
     /// The access that is asked for, of the one device.
     pub(crate) fn access(self) -> Result<Access, Code> {
+        if self.location.kind == DEVICE && self.location.id != 0 {
+            return Err(Code::INVALID_DEVICE);
+        }
         self.location.check()?;
         let all = [Access::None, Access::Read, Access::ReadWrite];
         all.into_iter().find(|access| access.number() == self.flags).ok_or(Code::INVALID_VALUE)

@@ -23,6 +23,16 @@ fn with_managed<T>(body: impl FnOnce(&mut BTreeSet<u64>) -> T) -> T {
     body(&mut MANAGED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// Counts pinned memory as managed memory.
+pub(crate) fn set_managed(memory: *mut c_void) {
+    with_managed(|managed| managed.insert(memory.addr() as u64));
+}
+
+/// Whether an allocation that begins at an address is managed memory.
+pub(crate) fn is_managed(base: u64) -> bool {
+    with_managed(|managed| managed.contains(&base))
+}
+
 /// What a pointer is; managed memory is told from pinned memory.
 pub(crate) fn attributes(pointer: *const c_void) -> Result<PointerAttributes, Code> {
     let mut found = PointerAttributes {
@@ -36,7 +46,7 @@ pub(crate) fn attributes(pointer: *const c_void) -> Result<PointerAttributes, Co
     // SAFETY: `found` is valid for a write.
     status(unsafe { (HIP.pointer_get_attributes)(&raw mut found, pointer) })?;
     let start = allocation(pointer)?.base;
-    if with_managed(|managed| managed.contains(&start)) {
+    if is_managed(start) {
         found.memory_type = MemoryType::MANAGED.0;
         found.is_managed = 1;
     }
@@ -138,8 +148,7 @@ compose! {
         // SAFETY: the caller keeps to HIP's contract.
         status(unsafe { (HIP.host_malloc)(out, size, 0) })?;
         // SAFETY: the call succeeded, so `out` is valid and holds the address.
-        let memory = unsafe { out.read() };
-        with_managed(|managed| managed.insert(memory.addr() as u64));
+        set_managed(unsafe { out.read() });
         Ok(())
     }
 
@@ -290,33 +299,87 @@ compose! {
 
     /// `hipPointerGetAttribute`: the output's type follows from the attribute.
     fn hipPointerGetAttribute(out: *mut c_void, attribute: c_int, pointer: *mut c_void) {
-        let found = attributes(pointer)?;
-        match attribute {
-            // HIP_POINTER_ATTRIBUTE_MEMORY_TYPE.
-            // SAFETY: null or valid for this attribute's type by HIP's contract; likewise below.
-            2 => unsafe { put(out.cast(), found.memory_type) },
-            // HIP_POINTER_ATTRIBUTE_DEVICE_POINTER.
-            // SAFETY: as above.
-            3 => unsafe { put(out.cast(), found.device_pointer) },
-            // HIP_POINTER_ATTRIBUTE_HOST_POINTER.
-            // SAFETY: as above.
-            4 => unsafe { put(out.cast(), found.host_pointer) },
-            // HIP_POINTER_ATTRIBUTE_IS_MANAGED.
-            // SAFETY: as above.
-            8 => unsafe { put(out.cast(), found.is_managed != 0) },
-            // HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL.
-            // SAFETY: as above.
-            9 => unsafe { put(out.cast(), found.device) },
-            // HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR.
-            // SAFETY: as above.
-            11 => unsafe { put(out.cast(), allocation(pointer)?.base) },
-            // HIP_POINTER_ATTRIBUTE_RANGE_SIZE.
-            // SAFETY: as above.
-            12 => unsafe { put(out.cast(), allocation(pointer)?.size) },
-            // HIP_POINTER_ATTRIBUTE_MAPPED.
-            // SAFETY: as above.
-            13 => unsafe { put(out.cast(), true) },
-            _ => Err(Code::NOT_SUPPORTED),
+        // SAFETY: the caller keeps to HIP's contract.
+        unsafe { put_attribute(out, attribute, pointer) }
+    }
+
+    /// `hipDrvPointerGetAttributes`: what cannot be told is 0.
+    fn hipDrvPointerGetAttributes(
+        count: c_uint, attributes: *const c_int, outs: *const *mut c_void, pointer: *mut c_void,
+    ) {
+        if count == 0 || attributes.is_null() || outs.is_null() || pointer.is_null() {
+            return Err(Code::INVALID_VALUE);
         }
+        for at in 0..count as usize {
+            // SAFETY: each list has `count` entries by HIP's contract.
+            let attribute = unsafe { attributes.wrapping_add(at).read() };
+            // SAFETY: as above.
+            let out = unsafe { outs.wrapping_add(at).read() };
+            // SAFETY: the caller keeps to HIP's contract.
+            if unsafe { put_attribute(out, attribute, pointer) }.is_err() {
+                // SAFETY: as above.
+                unsafe { put_nothing(out, attribute) }?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes what `hipPointerGetAttribute` tells of a pointer.
+///
+/// # Safety
+///
+/// `out` is null or valid for the attribute's type.
+unsafe fn put_attribute(out: *mut c_void, attribute: c_int, pointer: *mut c_void) -> Result<(), Code> {
+    let found = attributes(pointer)?;
+    match attribute {
+        // HIP_POINTER_ATTRIBUTE_MEMORY_TYPE.
+        // SAFETY: as this function's; likewise below.
+        2 => unsafe { put(out.cast(), found.memory_type) },
+        // HIP_POINTER_ATTRIBUTE_DEVICE_POINTER.
+        // SAFETY: as above.
+        3 => unsafe { put(out.cast(), found.device_pointer) },
+        // HIP_POINTER_ATTRIBUTE_HOST_POINTER.
+        // SAFETY: as above.
+        4 => unsafe { put(out.cast(), found.host_pointer) },
+        // HIP_POINTER_ATTRIBUTE_IS_MANAGED.
+        // SAFETY: as above.
+        8 => unsafe { put(out.cast(), found.is_managed != 0) },
+        // HIP_POINTER_ATTRIBUTE_DEVICE_ORDINAL.
+        // SAFETY: as above.
+        9 => unsafe { put(out.cast(), found.device) },
+        // HIP_POINTER_ATTRIBUTE_RANGE_START_ADDR.
+        // SAFETY: as above.
+        11 => unsafe { put(out.cast(), allocation(pointer)?.base) },
+        // HIP_POINTER_ATTRIBUTE_RANGE_SIZE.
+        12 => {
+            let size = u32::try_from(allocation(pointer)?.size).unwrap_or(u32::MAX);
+            // SAFETY: as above. ROCm writes four bytes.
+            unsafe { put(out.cast(), size) }
+        }
+        // HIP_POINTER_ATTRIBUTE_MAPPED.
+        // SAFETY: as above.
+        13 => unsafe { put(out.cast(), true) },
+        _ => Err(Code::NOT_SUPPORTED),
+    }
+}
+
+/// Writes what stands for an attribute that a pointer does not have.
+///
+/// # Safety
+///
+/// `out` is null or valid for the attribute's type.
+unsafe fn put_nothing(out: *mut c_void, attribute: c_int) -> Result<(), Code> {
+    match attribute {
+        // SAFETY: as this function's; likewise below.
+        3 | 4 | 11 => unsafe { put(out.cast(), null_mut::<c_void>()) },
+        // SAFETY: as above.
+        8 | 13 => unsafe { put(out.cast(), false) },
+        // The ordinal of no device.
+        // SAFETY: as above.
+        9 => unsafe { put(out.cast::<c_int>(), -2) },
+        // SAFETY: as above.
+        2 | 12 => unsafe { put(out.cast::<c_uint>(), 0) },
+        _ => Ok(()),
     }
 }

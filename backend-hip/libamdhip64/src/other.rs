@@ -5,6 +5,7 @@ use std::ptr::null;
 
 use crate::export::HIP;
 use crate::session::print_line;
+use crate::{function, registration};
 
 /// `hipGetErrorName`.
 #[unsafe(no_mangle)]
@@ -39,16 +40,16 @@ extern "C" fn hipApiName(_id: u32) -> *const c_char {
     c"unknown".as_ptr()
 }
 
-/// `hipKernelNameRef`: no name is kept for C.
+/// `hipKernelNameRef`.
 #[unsafe(no_mangle)]
-extern "C" fn hipKernelNameRef(_function: *mut c_void) -> *const c_char {
-    null()
+extern "C" fn hipKernelNameRef(function: *mut c_void) -> *const c_char {
+    function::name(function)
 }
 
-/// `hipKernelNameRefByPtr`: no name is kept for C.
+/// `hipKernelNameRefByPtr`.
 #[unsafe(no_mangle)]
-extern "C" fn hipKernelNameRefByPtr(_kernel: *const c_void, _stream: *mut c_void) -> *const c_char {
-    null()
+extern "C" fn hipKernelNameRefByPtr(kernel: *const c_void, _stream: *mut c_void) -> *const c_char {
+    registration::kernel_name(kernel)
 }
 
 /// `hipGetStreamDeviceId`: there is one device.

@@ -6,11 +6,12 @@ use hip_api::Code;
 
 use crate::export::{Lookup, put};
 use crate::{
-    advice, array, device, forward, function, graph, host_memory, launch, memory, other, per_thread, pool,
-    queued, registered, registration, stream, symbol, unsupported, virtual_memory, volume,
+    advice, array, context, device, forward, function, graph, host_memory, launch, launch_threads, memory,
+    other, per_thread, pool, queued, registered, registration, shared_memory, stream, symbol, unsupported,
+    virtual_memory, volume,
 };
 
-const LOOKUPS: [Lookup; 24] = [
+const LOOKUPS: [Lookup; 27] = [
     advice::address,
     array::address,
     forward::address,
@@ -19,16 +20,19 @@ const LOOKUPS: [Lookup; 24] = [
     graph::address,
     graph::events_address,
     graph::parameters_address,
+    context::address,
     device::address,
     function::address,
     host_memory::address,
     launch::address,
+    launch_threads::address,
     memory::address,
     other::address,
     per_thread::address,
     pool::address,
     registered::address,
     registration::address,
+    shared_memory::address,
     stream::address,
     symbol::address,
     virtual_memory::address,

@@ -4,14 +4,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
-use std::ptr::{null_mut, with_exposed_provenance, with_exposed_provenance_mut, without_provenance_mut};
+use std::ptr::{
+    null, null_mut, with_exposed_provenance, with_exposed_provenance_mut, without_provenance_mut,
+};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use hip_api::Code;
 
 use crate::device;
 use crate::export::{HIP, put, status};
-use crate::session;
+use crate::{memory, session};
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { binaries: BTreeMap::new(), next: 1, symbols: None });
 
@@ -154,6 +156,13 @@ pub(crate) fn variable(host: *const c_void) -> Result<Variable, Code> {
     }
 }
 
+/// The name of a kernel that is registered under a host address, or null. It stays as long as the kernel does.
+pub(crate) fn kernel_name(host: *const c_void) -> *const c_char {
+    let registry = registry();
+    let found = registry.symbols.as_ref().and_then(|symbols| symbols.get(&host.addr()));
+    found.filter(|symbol| symbol.kind == Kind::Kernel).map_or(null(), |symbol| symbol.name.as_ptr())
+}
+
 /// Forgets what was loaded: the device has been reset.
 fn forget_modules() {
     let mut registry = registry();
@@ -226,21 +235,22 @@ unsafe extern "C" fn __hipRegisterManagedVar(
     _alignment: c_uint,
 ) {
     session::begin();
-    let mut memory = null_mut();
-    // SAFETY: `memory` is valid for a write.
-    if unsafe { (HIP.host_malloc)(&raw mut memory, size, 0) } != Code::SUCCESS.0 || name.is_null() {
+    let mut pointer = null_mut();
+    // SAFETY: `pointer` is valid for a write.
+    if unsafe { (HIP.host_malloc)(&raw mut pointer, size, 0) } != Code::SUCCESS.0 || name.is_null() {
         return;
     }
     // SAFETY: the new memory has `size` bytes, and so has the initial value that the compiler's code passes.
-    unsafe { memory.cast::<u8>().copy_from_nonoverlapping(initial.cast(), size) };
+    unsafe { pointer.cast::<u8>().copy_from_nonoverlapping(initial.cast(), size) };
     // SAFETY: the compiler's code passes the variable that holds the address.
-    if unsafe { put(host, memory) }.is_err() {
+    if unsafe { put(host, pointer) }.is_err() {
         return;
     }
+    memory::set_managed(pointer);
     // SAFETY: not null, so a string.
     let name = unsafe { CStr::from_ptr(name) }.to_owned();
     if let Some(binary) = registry().binaries.get_mut(&binary.addr()) {
-        binary.managed.push((name, memory.expose_provenance()));
+        binary.managed.push((name, pointer.expose_provenance()));
     }
 }
 

@@ -2,12 +2,31 @@
 
 use std::ffi::{c_int, c_void};
 
-use hip_api::Code;
+use hip_api::{Code, MemcpyKind};
 
 use crate::capture;
 use crate::export::{HIP, put, status};
 use crate::node::NodeKind;
 use crate::registration;
+
+/// The kinds of copies that end, or begin, at a variable; the last is `hipMemcpyDeviceToDeviceNoCU`.
+const TO: [c_int; 4] = [
+    MemcpyKind::HostToDevice.number(),
+    MemcpyKind::DeviceToDevice.number(),
+    MemcpyKind::Default.number(),
+    1024,
+];
+const FROM: [c_int; 4] = [
+    MemcpyKind::DeviceToHost.number(),
+    MemcpyKind::DeviceToDevice.number(),
+    MemcpyKind::Default.number(),
+    1024,
+];
+
+/// Refuses a copy in a direction that is none of `known`.
+fn check_direction(kind: c_int, known: [c_int; 4]) -> Result<(), Code> {
+    if known.contains(&kind) { Ok(()) } else { Err(Code::INVALID_MEMCPY_DIRECTION) }
+}
 
 /// The address of `size` bytes from `offset` on in a variable.
 fn part(symbol: *const c_void, size: usize, offset: usize) -> Result<*mut c_void, Code> {
@@ -33,6 +52,7 @@ compose! {
 
     /// `hipMemcpyToSymbol`.
     fn hipMemcpyToSymbol(symbol: *const c_void, from: *const c_void, size: usize, offset: usize, kind: c_int) {
+        check_direction(kind, TO)?;
         let to = part(symbol, size, offset)?;
         // SAFETY: the caller keeps to HIP's contract.
         status(unsafe { (HIP.memcpy)(to, from, size, kind) })
@@ -42,6 +62,7 @@ compose! {
     fn hipMemcpyToSymbolAsync(
         symbol: *const c_void, from: *const c_void, size: usize, offset: usize, kind: c_int, stream: *mut c_void,
     ) {
+        check_direction(kind, TO)?;
         let to = part(symbol, size, offset)?;
         capture::queue(stream, NodeKind::Copy, move |stream| {
             // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.
@@ -51,6 +72,7 @@ compose! {
 
     /// `hipMemcpyFromSymbol`.
     fn hipMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, kind: c_int) {
+        check_direction(kind, FROM)?;
         let from = part(symbol, size, offset)?;
         // SAFETY: the caller keeps to HIP's contract.
         status(unsafe { (HIP.memcpy)(to, from, size, kind) })
@@ -60,6 +82,7 @@ compose! {
     fn hipMemcpyFromSymbolAsync(
         to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, kind: c_int, stream: *mut c_void,
     ) {
+        check_direction(kind, FROM)?;
         let from = part(symbol, size, offset)?;
         capture::queue(stream, NodeKind::Copy, move |stream| {
             // SAFETY: the caller keeps to HIP's contract, for as long as a graph has the call.

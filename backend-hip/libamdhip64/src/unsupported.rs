@@ -30,8 +30,6 @@ unsupported! {
     hipBindTexture2D
     hipBindTextureToArray
     hipBindTextureToMipmappedArray
-    hipChooseDevice
-    hipChooseDeviceR0600
     hipCreateSurfaceObject
     hipCreateTextureObject
     hipCtxDisablePeerAccess
@@ -45,7 +43,6 @@ unsupported! {
     hipDestroySurfaceObject
     hipDestroyTextureObject
     hipDeviceGetGraphMemAttribute
-    hipDeviceGetP2PAttribute
     hipDeviceGetTexture1DLinearMaxWidth
     hipDeviceGraphMemTrim
     hipDeviceSetGraphMemAttribute
@@ -59,9 +56,7 @@ unsupported! {
     hipDrvMemcpy2DUnaligned
     hipDrvMemcpy3D
     hipDrvMemcpy3DAsync
-    hipDrvPointerGetAttributes
     hipEnableActivityCallback
-    hipExtGetLinkTypeAndHopCount
     hipExtLaunchMultiKernelMultiDevice
     hipExternalMemoryGetMappedBuffer
     hipExternalMemoryGetMappedMipmappedArray
@@ -144,9 +139,7 @@ unsupported! {
     hipMalloc3DArray
     hipMallocMipmappedArray
     hipMemAdvise_v2
-    hipMemExportToShareableHandle
     hipMemGetHandleForAddressRange
-    hipMemImportFromShareableHandle
     hipMemMapArrayAsync
     hipMemPoolExportPointer
     hipMemPoolExportToShareableHandle
@@ -185,7 +178,6 @@ unsupported! {
     hipModuleGetTexRef
     hipModuleLaunchCooperativeKernelMultiDevice
     hipModuleLoadFatBinary
-    hipModuleOccupancyMaxPotentialBlockSizeWithFlags
     hipPointerSetAttribute
     hipRegisterActivityCallback
     hipRegisterApiCallback

@@ -16,7 +16,7 @@ use softhip::control::{CallSite, current};
 use softhip::memory::{AllocationKind, HostRange, Site};
 
 use crate::export::{HIP, put, status};
-use crate::location::{Access, AccessDescription, Location};
+use crate::location::{Access, AccessDescription, DEVICE, Location};
 
 /// Bytes that memory and addresses are multiples of.
 const GRANULARITY: usize = 4096;
@@ -36,31 +36,41 @@ pub(crate) struct Properties([c_int; 8]);
 const PINNED: c_int = 1;
 
 impl Properties {
-    /// Can memory with these properties be had?
+    /// Is memory of this type there? What its handles are has not been looked at.
     fn check(self) -> Result<(), Code> {
-        let (handle_type, location) = match self.0 {
-            [PINNED, handle_type, kind, id, ..] => (handle_type, Location { kind, id }),
+        let location = match self.0 {
+            [PINNED, _, kind, id, ..] => Location { kind, id },
             // In the later layout this type is invalid.
-            [first, kind, id, handle_type, PINNED, ..] if first.to_le_bytes()[0] == 0 => {
-                (handle_type, Location { kind, id })
-            }
+            [first, kind, id, _, PINNED, ..] if first.to_le_bytes()[0] == 0 => Location { kind, id },
             _ => return Err(Code::INVALID_VALUE),
         };
-        location.check()?;
-        if handle_type == 0 { Ok(()) } else { Err(Code::NOT_SUPPORTED) }
+        location.check()
+    }
+
+    /// The properties of memory that came by a handle of this type.
+    pub(crate) fn imported(handle_type: c_int) -> Self {
+        Self([PINNED, handle_type, DEVICE, 0, 0, 0, 0, 0])
+    }
+
+    /// The type of handles that the memory can be shared by.
+    pub(crate) fn handle_type(self) -> c_int {
+        if self.0[0] == PINNED { self.0[1] } else { self.0[3] }
     }
 }
 
+/// `hipMemHandleTypePosixFileDescriptor`.
+pub(crate) const POSIX_FILE: c_int = 1;
+
 /// Memory of `hipMemCreate`.
-struct Physical {
-    file: OwnedFd,
+pub(crate) struct Physical {
+    pub(crate) file: OwnedFd,
     size: usize,
-    properties: Properties,
+    pub(crate) properties: Properties,
     /// How often it must be released.
     references: usize,
     /// Parts of reservations that it is mapped to.
     mappings: usize,
-    /// It has been mapped before, so that it may have been written.
+    /// It has been mapped before, here or elsewhere, so that it may have been written.
     used: bool,
 }
 
@@ -94,15 +104,15 @@ struct Reservation {
 }
 
 #[derive(Default)]
-struct State {
-    memory: BTreeMap<usize, Physical>,
+pub(crate) struct State {
+    pub(crate) memory: BTreeMap<usize, Physical>,
     /// By their first addresses.
     reservations: BTreeMap<usize, Reservation>,
 }
 
 static STATE: Mutex<State> = Mutex::new(State { memory: BTreeMap::new(), reservations: BTreeMap::new() });
 
-fn with<T>(body: impl FnOnce(&mut State) -> Result<T, Code>) -> Result<T, Code> {
+pub(crate) fn with<T>(body: impl FnOnce(&mut State) -> Result<T, Code>) -> Result<T, Code> {
     body(&mut STATE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -114,6 +124,31 @@ impl State {
         let offset = pointer.addr() - base;
         let fits = size != 0 && offset.checked_add(size).is_some_and(|end| end <= reservation.size);
         if fits { Ok((base, reservation, offset)) } else { Err(Code::INVALID_VALUE) }
+    }
+
+    /// Takes new memory; its handle.
+    pub(crate) fn add(&mut self, file: OwnedFd, size: usize, properties: Properties, used: bool) -> usize {
+        let number = self.memory.keys().next_back().map_or(HANDLES, |last| *last) + 1;
+        self.memory.insert(number, Physical { file, size, properties, references: 1, mappings: 0, used });
+        number
+    }
+
+    /// From now on others may write the memory of a handle, unseen: it counts as written, wherever it is mapped.
+    pub(crate) fn count_as_written(&mut self, handle: usize) -> Result<(), Code> {
+        if let Some(memory) = self.memory.get_mut(&handle) {
+            memory.used = true;
+        }
+        let maps = |part: &Part| part.memory == handle;
+        for (&base, reservation) in &mut self.reservations {
+            let ranges: Vec<_> =
+                reservation.parts.iter().filter(|part| maps(part)).map(Part::range).collect();
+            if !ranges.is_empty() {
+                reservation.take_apart(base)?;
+                reservation.written.extend(ranges);
+                reservation.put_together(base)?;
+            }
+        }
+        Ok(())
     }
 
     /// Gives memory back that nobody refers to.
@@ -197,7 +232,7 @@ fn unmap_host(at: usize, size: usize) {
 const NOTHING: c_int = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
 const READ_WRITE: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
-fn is_granular(size: usize) -> Result<(), Code> {
+pub(crate) fn is_granular(size: usize) -> Result<(), Code> {
     if size != 0 && size.is_multiple_of(GRANULARITY) { Ok(()) } else { Err(Code::INVALID_VALUE) }
 }
 
@@ -222,12 +257,11 @@ compose! {
     fn hipMemAddressReserve(
         out: *mut *mut c_void, size: usize, alignment: usize, wanted: *mut c_void, flags: c_ulonglong,
     ) {
-        if size == 0 {
-            return Err(Code::OUT_OF_MEMORY);
-        }
-        is_granular(size)?;
-        if out.is_null() || flags != 0 || !(alignment == 0 || alignment.is_power_of_two()) {
+        if out.is_null() || flags != 0 {
             return Err(Code::INVALID_VALUE);
+        }
+        if is_granular(size).is_err() || !(alignment == 0 || alignment.is_power_of_two()) {
+            return Err(Code::OUT_OF_MEMORY);
         }
         let alignment = alignment.max(GRANULARITY);
         let length = size.checked_add(alignment).ok_or(Code::OUT_OF_MEMORY)?;
@@ -278,6 +312,9 @@ compose! {
         // SAFETY: not null, so valid by HIP's contract.
         let properties = unsafe { properties.read() };
         properties.check()?;
+        if !matches!(properties.handle_type(), 0 | POSIX_FILE) {
+            return Err(Code::NOT_SUPPORTED);
+        }
         if size as u64 > current().memory().info().1 {
             return Err(Code::OUT_OF_MEMORY);
         }
@@ -293,12 +330,7 @@ compose! {
         if unsafe { libc::ftruncate(file.as_raw_fd(), length) } != 0 {
             return Err(Code::OUT_OF_MEMORY);
         }
-        let memory = Physical { file, size, properties, references: 1, mappings: 0, used: false };
-        let number = with(|state| {
-            let number = state.memory.keys().next_back().map_or(HANDLES, |last| *last) + 1;
-            state.memory.insert(number, memory);
-            Ok(number)
-        })?;
+        let number = with(|state| Ok(state.add(file, size, properties, false)))?;
         // SAFETY: not null, so valid by HIP's contract.
         unsafe { put(handle, without_provenance_mut(number)) }
     }

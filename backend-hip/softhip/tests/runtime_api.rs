@@ -15,6 +15,7 @@ use softhip::sched::Policy;
 const POLICIES: [Policy; 3] = [Policy::Eager, Policy::Deferred, Policy::Random(3)];
 const NOT_READY: i32 = 600;
 const INVALID_HANDLE: i32 = 400;
+const NOT_FOUND: i32 = 500;
 
 #[test]
 fn there_is_one_gfx942_device() {
@@ -381,7 +382,7 @@ fn modules_know_their_functions_until_they_are_unloaded() {
     // SAFETY: any handle is allowed.
     unsafe {
         assert_eq!((hip.api.module_unload)(module), SUCCESS);
-        assert_eq!((hip.api.module_unload)(module), INVALID_HANDLE);
+        assert_eq!((hip.api.module_unload)(module), NOT_FOUND);
     }
     assert_eq!(hip.launch(function, Launch::new(1, 64), &[]), INVALID_HANDLE);
     assert_eq!(

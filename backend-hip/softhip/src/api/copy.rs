@@ -12,8 +12,14 @@ use crate::memory::AccessKind;
 use crate::report::HostCall;
 use crate::sched::{CopyShape, End, Work};
 
+/// `hipMemcpyDeviceToDeviceNoCU`: within the device, without its compute units. Here, that is the same.
+const WITHOUT_COMPUTE_UNITS: c_int = 1024;
+
 /// The direction that a caller passes.
 fn direction(kind: c_int) -> Result<MemcpyKind, Code> {
+    if kind == WITHOUT_COMPUTE_UNITS {
+        return Ok(MemcpyKind::DeviceToDevice);
+    }
     let known = MemcpyKind::ALL.into_iter().find(|known| known.number() == kind);
     known.ok_or(Code::INVALID_MEMCPY_DIRECTION)
 }

@@ -7,13 +7,13 @@ use hip_api::{Code, flags};
 use super::enter::{enter, put};
 use super::handle;
 
+/// How far what was written is visible when the event has come: an event has one of these at most.
+const RELEASES: c_uint =
+    flags::EVENT_DISABLE_SYSTEM_FENCE | flags::EVENT_RELEASE_TO_DEVICE | flags::EVENT_RELEASE_TO_SYSTEM;
+
 /// The flags an event may have.
-const FLAGS: c_uint = flags::EVENT_BLOCKING_SYNC
-    | flags::EVENT_DISABLE_TIMING
-    | flags::EVENT_INTERPROCESS
-    | flags::EVENT_DISABLE_SYSTEM_FENCE
-    | flags::EVENT_RELEASE_TO_DEVICE
-    | flags::EVENT_RELEASE_TO_SYSTEM;
+const FLAGS: c_uint =
+    flags::EVENT_BLOCKING_SYNC | flags::EVENT_DISABLE_TIMING | flags::EVENT_INTERPROCESS | RELEASES;
 
 /// `hipEventCreate`.
 ///
@@ -33,7 +33,9 @@ pub unsafe extern "C" fn hip_event_create(event: *mut *mut c_void) -> i32 {
 pub unsafe extern "C" fn hip_event_create_with_flags(event: *mut *mut c_void, flags: c_uint) -> i32 {
     enter("hipEventCreateWithFlags", |device, _| {
         let shared = flags & flags::EVENT_INTERPROCESS != 0;
-        if event.is_null() || flags & !FLAGS != 0 || (shared && flags & flags::EVENT_DISABLE_TIMING == 0) {
+        let untimed = flags & flags::EVENT_DISABLE_TIMING != 0;
+        let releases = (flags & RELEASES).count_ones();
+        if event.is_null() || flags & !FLAGS != 0 || releases > 1 || (shared && !untimed) {
             return Err(Code::INVALID_VALUE);
         }
         let created = device.create_event();
@@ -91,6 +93,9 @@ pub unsafe extern "C" fn hip_event_elapsed_time(
     end: *mut c_void,
 ) -> i32 {
     enter("hipEventElapsedTime", |device, call| {
+        if milliseconds.is_null() {
+            return Err(Code::INVALID_VALUE);
+        }
         let elapsed = device.elapsed(handle::event(start)?, handle::event(end)?, call)?;
         // SAFETY: as this function's.
         unsafe { put(milliseconds, elapsed.as_secs_f32() * 1e3) }

@@ -46,13 +46,19 @@ pub unsafe extern "C" fn hip_module_load_data(module: *mut *mut c_void, image: *
     })
 }
 
+/// Ten times the major and the minor version of gfx942.
+const BINARY_VERSION: c_int = 94;
+
 /// `hipModuleUnload`: everything queued runs first.
 ///
 /// # Safety
 ///
 /// What is still queued may use its host memory until this returns.
 pub unsafe extern "C" fn hip_module_unload(module: *mut c_void) -> i32 {
-    enter("hipModuleUnload", |device, _| device.unload_module(handle::module(module)?))
+    enter("hipModuleUnload", |device, _| {
+        let gone = |code| if code == Code::INVALID_HANDLE { Code::NOT_FOUND } else { code };
+        device.unload_module(handle::module(module)?).map_err(gone)
+    })
 }
 
 /// `hipModuleGetFunction`.
@@ -88,10 +94,16 @@ pub unsafe extern "C" fn hip_module_get_global(
     enter("hipModuleGetGlobal", |device, _| {
         // SAFETY: as this function's.
         let name = unsafe { text(name) }?;
+        if name.is_empty() || (address.is_null() && size.is_null()) {
+            return Err(Code::INVALID_VALUE);
+        }
         let (start, bytes) = device.global(handle::module(module)?, name)?;
         if !size.is_null() {
             // SAFETY: as this function's.
             unsafe { put(size, host::size(bytes)) }?;
+        }
+        if address.is_null() {
+            return Ok(());
         }
         // SAFETY: as this function's.
         unsafe { put(address, pointer(start)) }
@@ -151,9 +163,8 @@ pub unsafe extern "C" fn hip_func_get_attribute(
             FunctionAttribute::LOCAL_SIZE_BYTES => int(all.local_size_bytes)?,
             FunctionAttribute::NUM_REGS => all.num_regs,
             FunctionAttribute::MAX_DYNAMIC_SHARED_SIZE_BYTES => all.max_dynamic_shared_size_bytes,
+            FunctionAttribute::PTX_VERSION | FunctionAttribute::BINARY_VERSION => BINARY_VERSION,
             FunctionAttribute::CONST_SIZE_BYTES
-            | FunctionAttribute::PTX_VERSION
-            | FunctionAttribute::BINARY_VERSION
             | FunctionAttribute::CACHE_MODE_CA
             | FunctionAttribute::PREFERRED_SHARED_MEMORY_CARVEOUT => 0,
             _ => return Err(Code::INVALID_VALUE),

@@ -46,7 +46,7 @@ pub(super) fn of(device: &SoftDevice) -> DeviceProperties {
         clock_rate: CLOCK_KHZ,
         memory_clock_rate: MEMORY_CLOCK_KHZ,
         memory_bus_width: BUS_BITS,
-        total_const_mem: 2 << 30,
+        total_const_mem: i32::MAX as usize,
         major: 9,
         minor: 4,
         multi_processor_count: CUS,
