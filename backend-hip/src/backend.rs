@@ -171,6 +171,22 @@ impl HipBackend {
     }
 }
 
+impl HipBackend {
+    /// Starts an op on our kernels, which take f32 and, but for `copy` and outputs, rows in one piece.
+    #[track_caller]
+    fn launch_own(&self, stream: &HipStream, op: Op<'_, DeviceBuffer>) -> Result<(), DeviceError> {
+        let queue = Queue { modules: &self.modules, stream };
+        let alloc = |bytes, label: &str| DeviceBuffer::new(&self.api, bytes, label);
+        if op.stem() != Stem::Copy && op.has_transposed_inputs() {
+            op.in_rows(alloc, |op| self.launch_own(stream, op))
+        } else if op.has_short_floats() {
+            op.widened(alloc, |op| ops::launch(queue, op))
+        } else {
+            ops::launch(queue, op)
+        }
+    }
+}
+
 impl Backend for HipBackend {
     type Buffer = DeviceBuffer;
     type Stream = HipStream;
@@ -269,12 +285,7 @@ impl Backend for HipBackend {
         stream.begin_op();
         match &self.foreign {
             Some(foreign) if foreign.takes(&op) => foreign.launch(&self.api, stream, &op)?,
-            _ if op.has_short_floats() => {
-                let queue = Queue { modules: &self.modules, stream };
-                let alloc = |bytes, label: &str| DeviceBuffer::new(&self.api, bytes, label);
-                op.into_inner().widened(alloc, |op| ops::launch(queue, op))?;
-            }
-            _ => ops::launch(Queue { modules: &self.modules, stream }, op.into_inner())?,
+            _ => self.launch_own(stream, op.into_inner())?,
         }
         if self.sync_per_op { stream.synchronize() } else { Ok(()) }
     }

@@ -3,7 +3,7 @@
 // k, v: f32 [rows][kv_heads][head_dim]; k_cache, v_cache: f32, f16, bf16 or q8_0 [seqs][slots][kv_heads][head_dim]; all apart by
 // their strides (elements; q8_0: multiples of 32). One kernel per pair of cache types: kv_write_f32_q8_0 has keys in f32 and
 // values in q8_0.
-// Grid: rows, and in y 0 for keys and v_block, 0 or 1, for values. Block: 64.
+// Grid: rows, and in y 0 for keys and v_block, 0 or 1, for values. Block: 64. With v_block 1 and 1 in y: keys alone.
 //
 // A block of q8_0 has 16 threads with two values each. Its peak is the largest magnitude after its last NaN, and NaN where that is the
 // last value: what comparing one by one from the first gives.
@@ -118,3 +118,27 @@ KV_WRITE(kv_write_q8_0_f32, Q8_0, F32)
 KV_WRITE(kv_write_q8_0_f16, Q8_0, F16)
 KV_WRITE(kv_write_q8_0_bf16, Q8_0, BF16)
 KV_WRITE(kv_write_q8_0_q8_0, Q8_0, Q8_0)
+
+// One transposed cache: cache[seqs[r]][positions[r]][h][d] = encode(x[r][h][d]), from one d to the next cache_dim elements.
+// Grid: rows. Block: 64.
+template <class T>
+DEVICE void write_columns(const float *x, typename T::stored *slot, u64 head, u64 cache_head, u64 cache_dim, u32 heads,
+                          u32 head_dim) {
+    ONE_BY_ONE for (u32 i = thread_x(); i < heads * head_dim; i += THREADS) {
+        const u64 h = i / head_dim, d = i % head_dim;
+        slot[h * cache_head + d * cache_dim] = T::encode(x[h * head + d]);
+    }
+}
+
+#define KV_WRITE_COLUMNS(NAME, T)                                                                                      \
+    KERNEL(THREADS)                                                                                                    \
+    NAME(const float *x, const u32 *seqs, const u32 *positions, T::stored *cache, u64 x_row, u64 x_head, u64 seq,      \
+         u64 slot, u64 cache_head, u64 cache_dim, u32 heads, u32 head_dim) {                                           \
+        const u64 row = block_x();                                                                                     \
+        T::stored *to = cache + seqs[row] * seq + positions[row] * slot;                                               \
+        write_columns<T>(x + row * x_row, to, x_head, cache_head, cache_dim, heads, head_dim);                         \
+    }
+
+KV_WRITE_COLUMNS(kv_write_columns_f32, F32)
+KV_WRITE_COLUMNS(kv_write_columns_f16, F16)
+KV_WRITE_COLUMNS(kv_write_columns_bf16, BF16)

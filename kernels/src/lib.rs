@@ -44,5 +44,5 @@ pub use ops::{
 };
 pub use rng::SplitMix64;
 pub use site::{Phase, Site, SiteFilter, SiteFilterError, UnknownPhase};
-pub use tensor::{Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};
+pub use tensor::{Arrangement, Buffer, IndexBuffer, Indices, Layout, MAX_RANK, Source, View, ViewMut};
 pub use tolerance::{Expected, Judged, Verdict, Worst};

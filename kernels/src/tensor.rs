@@ -5,7 +5,8 @@
 //! place (`ops/<op>.rs`), against the extents of the buffers.
 //!
 //! Strides count *elements*. The innermost stride of a quantised tensor is 1 and the outer ones are
-//! multiples of the block length, so that a row always begins on a block.
+//! multiples of the block length, so that a row always begins on a block. The innermost stride of others is 1 too, but for
+//! operands whose op's page says that they may be [transposed](Arrangement::Transposed).
 
 use std::fmt;
 use std::ops::Range;
@@ -127,6 +128,25 @@ impl Layout {
         (0..self.shape().len()).all(|axis| self.dim(axis) == 1 || self.stride(axis) == dense.stride(axis))
     }
 
+    /// In which order the dimensions lie in memory.
+    pub fn arrangement(&self) -> Arrangement {
+        let Some(inner) = self.rank.min(MAX_RANK).checked_sub(1) else { return Arrangement::Rows };
+        if self.is_transposed() {
+            return Arrangement::Transposed;
+        }
+        let long = |axis: &usize| self.dim(*axis) > 1;
+        let outer: Vec<usize> = (0..inner).filter(long).map(|axis| self.stride(axis)).collect();
+        // A stride of 0 repeats what is inside it, wherever it stands.
+        let grows = |pair: &[usize]| pair[0] > 0 && pair[0] < pair[1];
+        if outer.windows(2).any(grows) { Arrangement::Permuted } else { Arrangement::Rows }
+    }
+
+    /// True where the elements of a row lie apart.
+    pub fn is_transposed(&self) -> bool {
+        let inner = self.rank.min(MAX_RANK).checked_sub(1);
+        inner.is_some_and(|inner| self.dim(inner) > 1 && self.stride(inner) != 1)
+    }
+
     /// First byte of the row at `index`, which leaves out the innermost dimension.
     ///
     /// Meaningful only for a layout that an op has accepted: the arithmetic is unchecked there because
@@ -136,14 +156,17 @@ impl Layout {
         self.offset + elements / self.dtype.block_len() * self.dtype.block_bytes()
     }
 
-    /// Byte range in the buffer of each row, in row-major order. A row is the innermost dimension.
+    /// Byte range in the buffer of each row, in row-major order. A row is the innermost dimension; of a transposed tensor, whose rows do
+    /// not lie in one piece, these are the single elements.
     ///
     /// Meaningful only for a layout that an op has accepted, as [`Layout::row_offset`].
     pub fn rows(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let layout = *self;
-        let outer = layout.rank().saturating_sub(1).min(MAX_RANK);
+        let rank = layout.rank().min(MAX_RANK);
+        let outer = if layout.is_transposed() { rank } else { rank.saturating_sub(1) };
         let rows: usize = layout.shape[..outer].iter().product();
-        let len = layout.dtype.bytes_of(layout.shape().last().copied().unwrap_or(1)).unwrap_or(0);
+        let len = layout.shape[outer..rank].iter().product();
+        let len = layout.dtype.bytes_of(len).unwrap_or(0);
         (0..rows).map(move |mut row| {
             let mut index = [0; MAX_RANK];
             for axis in (0..outer).rev() {
@@ -187,6 +210,38 @@ impl Layout {
     #[must_use]
     pub fn densified(&self) -> Layout {
         Layout::contiguous(self.dtype, self.shape())
+    }
+}
+
+/// In which order the dimensions of a tensor lie in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arrangement {
+    /// As they are counted: each encloses those after it.
+    Rows,
+    /// The elements of a row side by side, the outer dimensions in another order: a cache whose heads enclose its slots.
+    Permuted,
+    /// The elements of a row apart: a column-major matrix, keys whose slots are innermost.
+    Transposed,
+}
+
+impl Arrangement {
+    /// Every arrangement.
+    pub const ALL: [Arrangement; 3] = [Arrangement::Rows, Arrangement::Permuted, Arrangement::Transposed];
+
+    /// The word in manifests and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Arrangement::Rows => "rows",
+            Arrangement::Permuted => "permuted",
+            Arrangement::Transposed => "transposed",
+        }
+    }
+}
+
+impl fmt::Display for Arrangement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }
 
@@ -388,6 +443,29 @@ mod tests {
         let blocks = Layout::contiguous(DType::Q8_0, &[2, 64]);
         assert_eq!(blocks.byte_range(), Some(0..4 * 34));
         assert_eq!(blocks.row_offset(&[1]), 68);
+    }
+
+    #[test]
+    fn a_transposed_tensor_is_read_element_by_element_in_row_major_order() {
+        let columns = Layout::strided(DType::F16, &[2, 3], &[1, 4]).at(2);
+        assert_eq!(columns.byte_range(), Some(2..2 + (1 + 2 * 4 + 1) * 2));
+        assert_eq!(columns.rows().map(|row| row.start).collect::<Vec<_>>(), [2, 10, 18, 4, 12, 20]);
+        assert!(columns.rows().all(|row| row.len() == 2));
+        let bytes: Vec<u8> = (0..24).collect();
+        assert_eq!(columns.gather(&bytes, 0).unwrap(), [2, 3, 10, 11, 18, 19, 4, 5, 12, 13, 20, 21]);
+    }
+
+    #[test]
+    fn the_order_of_dimensions_is_known_from_the_strides() {
+        let of = |strides: &[usize]| Layout::strided(DType::F32, &[2, 5, 3, 4], strides).arrangement();
+        assert_eq!(of(&[60, 12, 4, 1]), Arrangement::Rows);
+        assert_eq!(of(&[90, 16, 5, 1]), Arrangement::Rows);
+        assert_eq!(of(&[60, 4, 20, 1]), Arrangement::Permuted);
+        assert_eq!(of(&[60, 1, 20, 5]), Arrangement::Transposed);
+        assert_eq!(Layout::strided(DType::F32, &[3, 4], &[0, 1]).arrangement(), Arrangement::Rows);
+        // What is no longer than one element has no order.
+        assert_eq!(Layout::strided(DType::F32, &[3, 1], &[1, 3]).arrangement(), Arrangement::Rows);
+        assert_eq!(Layout::strided(DType::F32, &[7, 1, 4], &[4, 90, 1]).arrangement(), Arrangement::Rows);
     }
 
     #[test]

@@ -11,6 +11,16 @@ use crate::HostBuffer;
 pub fn copy(threads: &Threads, op: Copy<'_, HostBuffer>) {
     let x = Rows::of(op.x);
     let work = op.out.layout.elements().expect("validation has checked the size");
+    if op.x.layout.is_transposed() {
+        let stride = op.x.layout.stride(1) * op.x.layout.dtype().block_bytes();
+        let element = op.x.layout.dtype().block_bytes();
+        threads.parallel_for(rows_mut(op.out), work, |r, out| {
+            for (to, from) in out.chunks_exact_mut(element).zip(x.from_row(r).chunks(stride)) {
+                to.copy_from_slice(&from[..element]);
+            }
+        });
+        return;
+    }
     threads.parallel_for(rows_mut(op.out), work, |r, out| out.copy_from_slice(x.bytes(r)));
 }
 

@@ -27,6 +27,9 @@ fn store(
 ) {
     let ViewMut { buffer, layout } = cache;
     let heads = layout.dim(2);
+    if layout.is_transposed() {
+        return scatter(threads, new, ViewMut { buffer, layout }, slot_of);
+    }
     let len = row_bytes(&layout);
     let target = |nth: usize| {
         let [seq, slot] = slot_of(nth / heads);
@@ -46,6 +49,29 @@ fn store(
             });
         },
     );
+}
+
+/// As [`store`], to a cache in which the elements of a row lie apart: one by one, as slices of it would overlap.
+fn scatter(
+    threads: &Threads,
+    new: View<'_, HostBuffer>,
+    cache: ViewMut<'_, HostBuffer>,
+    slot_of: impl Fn(usize) -> [usize; 2],
+) {
+    let ViewMut { buffer, layout } = cache;
+    let (heads, dtype) = (layout.dim(2), layout.dtype());
+    let stride = layout.stride(3) * dtype.block_bytes();
+    let (bytes, new_rows) = (buffer.bytes_mut(), Rows::of(new));
+    let (mut row, mut scratch) = (vec![0; row_bytes(&layout)], Vec::new());
+    for nth in 0..new.layout.dim(0) * heads {
+        threads.compute(Encode { dtype, values: new_rows.read(nth, &mut scratch), to: &mut row });
+        let [seq, slot] = slot_of(nth / heads);
+        let start = layout.row_offset(&[seq, slot, nth % heads]);
+        let elements = row.chunks_exact(dtype.block_bytes());
+        for (from, to) in elements.zip(bytes[start..].chunks_mut(stride)) {
+            to[..from.len()].copy_from_slice(from);
+        }
+    }
 }
 
 /// Encodes a row.

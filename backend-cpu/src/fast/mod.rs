@@ -5,7 +5,9 @@
 //! * Work is split over *outputs* only, never over the terms of a sum, and every sum has the same shape
 //!   (`sums`) whatever the number of rows. So the bits of a result depend neither on the
 //!   number of threads nor on the other rows of a batch.
-//! * Only what the op needs is read: no padding, no cache slot outside a row's mask.
+//! * Floats shorter than f32 and transposed inputs (keys by slots, column-major weights) are copied to rows of f32 before an op. That
+//!   costs a pass over the whole operand, whatever the op itself reads of it, and memory for the copy.
+//! * Besides such copies, only what the op needs is read: no padding, no cache slot outside a row's mask.
 #![allow(
     clippy::inline_always,
     reason = "a kernel is compiled with vector instructions only where it is inlined into `Simd::run`"
@@ -87,31 +89,39 @@ impl Compute for Threads {
     }
 
     fn run(&self, op: Valid<Op<'_, HostBuffer>>) -> Result<(), DeviceError> {
-        let op = op.into_inner();
-        if op.has_short_floats() {
-            let alloc = |bytes, label: &str| {
-                HostBuffer::zeroed(bytes, label).ok_or_else(|| out_of_memory(bytes, label))
-            };
-            return op.widened(alloc, |op| {
-                self.perform(op);
-                Ok(())
-            });
-        }
-        self.perform(op);
-        Ok(())
+        self.in_rows_of_f32(op.into_inner())
     }
 
     /// All products as one batch, everything else one by one.
     fn run_together(&self, ops: Vec<Valid<Op<'_, HostBuffer>>>) -> Result<(), (usize, DeviceError)> {
         let mut products = Vec::new();
         for (nth, op) in ops.into_iter().enumerate() {
-            if op.has_short_floats() || op.stem() != Stem::Matmul {
+            if op.has_short_floats() || op.has_transposed_inputs() || op.stem() != Stem::Matmul {
                 self.run(op).map_err(|error| (nth, error))?;
             } else if let Op::Matmul(op) = op.into_inner() {
                 products.push(op);
             }
         }
         matmul::matmul_batch(self, products);
+        Ok(())
+    }
+}
+
+impl Threads {
+    /// Computes `op` in f32 and from rows in one piece, for which shorter floats and transposed inputs are copied first.
+    fn in_rows_of_f32(&self, op: Op<'_, HostBuffer>) -> Result<(), DeviceError> {
+        let alloc =
+            |bytes, label: &str| HostBuffer::zeroed(bytes, label).ok_or_else(|| out_of_memory(bytes, label));
+        if op.stem() != Stem::Copy && op.has_transposed_inputs() {
+            return op.in_rows(alloc, |op| self.in_rows_of_f32(op));
+        }
+        if op.has_short_floats() {
+            return op.widened(alloc, |op| {
+                self.perform(op);
+                Ok(())
+            });
+        }
+        self.perform(op);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Tensors as rows: slices of the innermost dimension, which is always dense.
+//! Tensors as rows: slices of the innermost dimension, which is dense but for a transposed operand.
 //!
 //! A slice covers exactly one row, so padding between rows is never read or written.
 
@@ -39,6 +39,11 @@ impl<'a> Rows<'a> {
             return &self.buffer[self.layout.offset() + nth * stride..][..self.row_bytes];
         }
         self.bytes_at(&row_index(&self.layout, nth))
+    }
+
+    /// Bytes from the first of row `nth` of a matrix on.
+    pub fn from_row(&self, nth: usize) -> &'a [u8] {
+        &self.buffer[self.layout.offset() + nth * self.matrix_stride()..]
     }
 
     /// Bytes of the row at `index`, which leaves out the innermost dimension.

@@ -2,7 +2,9 @@
 //!
 //! Only for layouts that validation has accepted: they lie inside their buffers.
 
-use kernels::{DType, View, ViewMut, quant};
+use std::borrow::Cow;
+
+use kernels::{DType, Layout, View, ViewMut, quant};
 use ndarray::{ArrayD, ArrayViewD, CowArray, Dimension, IxDyn, ShapeBuilder};
 
 use crate::HostBuffer;
@@ -52,16 +54,21 @@ pub(super) fn encode(values: &[f32], dtype: DType) -> Vec<u8> {
 /// One row (innermost dimension) of a tensor of any weight format, decoded into `row`.
 pub(super) fn decode_row(view: &View<'_, HostBuffer>, index: &[usize], row: &mut [f32]) {
     let dtype = view.layout.dtype();
-    quant::decode_row(dtype, row_bytes(view, index), row).expect("whole blocks of a weight format");
+    quant::decode_row(dtype, &row_bytes(view, index), row).expect("whole blocks of a weight format");
 }
 
-/// The bytes of one row.
-pub(super) fn row_bytes<'a>(view: &View<'a, HostBuffer>, index: &[usize]) -> &'a [u8] {
-    let layout = &view.layout;
+/// The bytes of one row, gathered where its elements lie apart.
+pub(super) fn row_bytes<'a>(view: &View<'a, HostBuffer>, index: &[usize]) -> Cow<'a, [u8]> {
+    let (layout, bytes) = (&view.layout, view.buffer.bytes());
     let start = layout.row_offset(index);
     let columns = layout.shape().last().copied().unwrap_or(1);
+    if layout.is_transposed() {
+        let stride = layout.stride(layout.rank() - 1);
+        let row = Layout::strided(layout.dtype(), &[columns], &[stride]).at(start);
+        return Cow::Owned(row.gather(bytes, 0).expect("validation has checked the extent"));
+    }
     let len = layout.dtype().bytes_of(columns).expect("validation has checked the blocks");
-    &view.buffer.bytes()[start..start + len]
+    Cow::Borrowed(&bytes[start..start + len])
 }
 
 /// Writes values in row-major order, rounded to the type of `out`.

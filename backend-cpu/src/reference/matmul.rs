@@ -88,7 +88,7 @@ impl WeightRow {
     fn new(op: &Matmul<'_, HostBuffer>, row: usize, k: usize) -> Self {
         let values = decoded(op, row, k);
         let mut parts = vec![0.0f32; k];
-        magnitude_row(op.weight.layout.dtype(), row_bytes(&op.weight, &[row]), &mut parts)
+        magnitude_row(op.weight.layout.dtype(), &row_bytes(&op.weight, &[row]), &mut parts)
             .expect("whole blocks of a weight format");
         WeightRow {
             decoded: Magnitudes::new(values.iter().map(|v| v.abs())),

@@ -19,7 +19,7 @@
 //! | operand | type | shape | |
 //! |---|---|---|---|
 //! | `q` | float | `[rows, heads, head_dim]` | |
-//! | `k_cache`, `v_cache` | f32, f16, bf16 or `q8_0` | `[seqs, slots, kv_heads, head_dim]` | of one shape, each of its own type; decoded exactly |
+//! | `k_cache`, `v_cache` | f32, f16, bf16 or `q8_0` | `[seqs, slots, kv_heads, head_dim]` | of one shape, each of its own type and strides; decoded exactly; may be transposed |
 //! | `seqs` | u32 | `[rows]` | each below the sequences of the cache |
 //! | `positions` | u32 | `[rows]` | each below the slots of the cache |
 //! | `out` | float | `[rows, heads, head_dim]` | |
@@ -98,7 +98,9 @@
 //! * A window larger than `p + 1` sees everything from slot 0.
 //! * Sums of `|q·k|`, scaled or not, or of `p·|v|`, beyond a quarter of the accumulator's range are
 //!   unspecified; the bound is infinite there.
-//! * Laws: the result of a row does not depend on the other rows (chunked = whole, prefill = decode one by
+//! * Strides say how a cache lies: token-major (a slot holds all heads), head-major (a head holds all slots), or transposed, in f32,
+//!   f16 and bf16 alone: the slots of one element of a head side by side.
+//! * Laws: the layout of the caches makes no difference to the bits; the result of a row does not depend on the other rows (chunked = whole, prefill = decode one by
 //!   one); it lies between the smallest and the largest value seen; `kv_heads < heads` equals each cached
 //!   head repeated `heads/kv_heads` times.
 //!
@@ -137,7 +139,7 @@ pub struct Attention<'a, B> {
 
 operands! {
     Attention: Bounded { q, k_cache, v_cache, seqs, positions, out } { scale, window, softcap }
-    floats { q, out }
+    floats { q, out }; transposable { k_cache, v_cache }
     rows: Independent { q 0, seqs 0, positions 0, out 0 }
     heads: Grouped { q 1, out 1, k_cache 2, v_cache 2 }
     seqs: Summed { k_cache 0, v_cache 0 }

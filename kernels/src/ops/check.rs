@@ -2,16 +2,19 @@
 
 use std::fmt::Display;
 
+use super::Stem;
 use crate::{Buffer, Check, DType, Indices, Layout, MAX_RANK, OpError, Source, View, ViewMut};
 
 /// Checks on behalf of one op.
 pub(crate) struct Checker {
     op: &'static str,
+    /// Operands that may be transposed.
+    transposable: &'static [&'static str],
 }
 
 impl Checker {
-    pub(crate) const fn new(op: &'static str) -> Self {
-        Checker { op }
+    pub(crate) fn new(stem: Stem) -> Self {
+        Checker { op: stem.name(), transposable: stem.facts().transposable }
     }
 
     /// An error of this op.
@@ -25,7 +28,7 @@ impl Checker {
         OpError { op: self.op, operand, check, want: want.to_string(), got: got.to_string() }
     }
 
-    /// An input: type, rank, no empty dimension, dense rows, inside its buffer.
+    /// An input: type, rank, no empty dimension, rows in one piece unless it may be transposed, inside its buffer.
     pub(crate) fn input<B: Buffer>(
         &self,
         operand: &'static str,
@@ -89,13 +92,19 @@ impl Checker {
         Ok(())
     }
 
-    /// Dense innermost dimension, whole blocks.
+    /// Rows in one piece, or of an operand that may be transposed and has no blocks, elements apart; whole blocks.
     fn blocks(&self, operand: &'static str, layout: &Layout) -> Result<(), OpError> {
         let Some(inner) = layout.rank().checked_sub(1) else { return Ok(()) };
-        if layout.stride(inner) != 1 && layout.dim(inner) != 1 {
-            return Err(self.error(operand, Check::Stride, "innermost stride 1", layout.stride(inner)));
-        }
         let block = layout.dtype().block_len();
+        if layout.is_transposed() {
+            let want = match (self.transposable.contains(&operand), block) {
+                (true, 1) if layout.stride(inner) > 1 => return Ok(()),
+                (true, 1) => "innermost stride at least 1".into(),
+                (true, _) => format!("innermost stride 1 ({} has blocks of {block})", layout.dtype()),
+                (false, _) => "innermost stride 1".into(),
+            };
+            return Err(self.error(operand, Check::Stride, want, layout.stride(inner)));
+        }
         if !layout.dim(inner).is_multiple_of(block) {
             let want = format!("a multiple of {block} ({} block)", layout.dtype());
             return Err(self.error(operand, Check::Shape, want, layout.dim(inner)));

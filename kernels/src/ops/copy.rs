@@ -8,12 +8,12 @@
 //!
 //! | operand | type | shape | |
 //! |---|---|---|---|
-//! | `x` | any, `u32` included | `[rows, n]` | |
+//! | `x` | any, `u32` included | `[rows, n]` | may be transposed |
 //! | `out` | the type of `x` | `[rows, n]` | |
 //!
 //! # Errors
 //!
-//! `out` of another type or shape than `x`; a row or a stride that is not whole blocks.
+//! `out` of another type or shape than `x`; a row or a stride that is not whole blocks; a transposed `x` in blocks.
 //!
 //! # Bound
 //!
@@ -23,6 +23,7 @@
 //!
 //! * The rows of either side may lie apart. Padding between the rows of `out` is not written.
 //! * The rows of `x` may overlap, or be one row again and again (stride 0); those of `out` may not.
+//! * A transposed `x` of elements without blocks becomes rows: this op transposes a matrix.
 //! * Quantised blocks are copied as they are: an unused bit pattern stays what it is.
 //!
 //! # References
@@ -43,7 +44,7 @@ pub struct Copy<'a, B> {
 
 operands! {
     Copy: Bitwise { x, out } {}
-    floats {}
+    floats {}; transposable { x }
     rows: Independent { x 0, out 0 }
     columns: Independent { x 1, out 1 }
 }

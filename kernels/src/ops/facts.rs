@@ -49,6 +49,9 @@ pub struct Facts {
     /// Its operands of type *float*: activations, gains and biases in f32, f16 or bf16. Those of `cast`, `copy` and `fill` are not among
     /// them, whose types are what these ops are about.
     pub floats: &'static [&'static str],
+    /// Its operands that may be [transposed](crate::Arrangement::Transposed), in types without blocks. The elements of a row of all
+    /// others lie side by side.
+    pub transposable: &'static [&'static str],
     /// The dimensions that its operands share.
     pub axes: &'static [Axis],
     /// True for an op that writes only part of its outputs, so that the rest must stay.

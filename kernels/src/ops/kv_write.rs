@@ -15,10 +15,11 @@
 //! | `k`, `v` | float | `[rows, kv_heads, head_dim]` | |
 //! | `seqs` | u32 | `[rows]` | each below the sequences of the cache |
 //! | `positions` | u32 | `[rows]` | each below the slots of the cache |
-//! | `k_cache`, `v_cache` | f32, f16, bf16 or `q8_0` | `[seqs, slots, kv_heads, head_dim]` | of one shape, each of its own type |
+//! | `k_cache`, `v_cache` | f32, f16, bf16 or `q8_0` | `[seqs, slots, kv_heads, head_dim]` | of one shape, each of its own type and strides; may be transposed |
 //!
 //! The slot of a token is its position in its sequence. A `q8_0` cache needs a `head_dim` that is a multiple
-//! of 32; a block never spans two heads.
+//! of 32; a block never spans two heads. Strides say whether slots enclose heads or heads slots; a cache in f32, f16 or bf16 may also
+//! have the slots of one element of a head side by side.
 //!
 //! # Errors
 //!
@@ -32,8 +33,9 @@
 //!
 //! # Edge cases
 //!
-//! * Slots that no row names keep their bytes. So does padding between slots, heads and sequences of a
-//!   strided cache.
+//! * Slots that no row names keep their bytes. So does padding between slots, heads, sequences and elements
+//!   of a strided cache.
+//! * Law: the layout of a cache makes no difference to what it holds.
 //! * f16: magnitudes from 65520 on become infinite; subnormals are kept; a NaN stays a NaN.
 //! * `q8_0`: a head of zeros has scale 0 and codes 0. NaN and infinities are encoded as the format's page
 //!   says, and stay in their block.
@@ -67,7 +69,7 @@ pub struct KvWrite<'a, B> {
 
 operands! {
     KvWrite: Bitwise, updates { k, v, seqs, positions, k_cache, v_cache } {}
-    floats { k, v }
+    floats { k, v }; transposable { k_cache, v_cache }
     rows: Summed { k 0, v 0, seqs 0, positions 0 }
     seqs: Summed { k_cache 0, v_cache 0 }
     slots: Summed { k_cache 1, v_cache 1 }

@@ -9,7 +9,7 @@
 //! | operand | type | shape | |
 //! |---|---|---|---|
 //! | `x` | float | `[m, k]` | activations |
-//! | `weight` | any weight format | `[n, k]` | `k` fills whole blocks |
+//! | `weight` | any weight format | `[n, k]` | `k` fills whole blocks; may be transposed, which is column-major |
 //! | `bias` | float | `[n]` | optional |
 //! | `out` | float | `[m, n]` | |
 //!
@@ -82,6 +82,7 @@
 //! * `x` is never rounded to the type of the weights unless declared: f16 weights do not make f16 activations.
 //! * A result of zero may have either sign.
 //! * Rows of all operands may lie apart; padding takes no part.
+//! * Law: column-major weights have the bits of the same weights in rows.
 //!
 //! # References
 //!
@@ -106,7 +107,7 @@ pub struct Matmul<'a, B> {
 
 operands! {
     Matmul: Bounded { x, weight, bias, out } {}
-    floats { x, bias, out }
+    floats { x, bias, out }; transposable { weight }
     m: Independent { x 0, out 0 }
     n: Independent { weight 0, bias 0, out 1 }
     k: Summed { x 1, weight 1 }

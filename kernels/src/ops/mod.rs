@@ -2,7 +2,9 @@
 //!
 //! Every page has the same headings: **Formula**, **Operands**, **Errors**, **Bound** with its derivation,
 //! **Edge cases**, **References**. Shapes are written `[rows, columns]`, outermost dimension first. Unless a page says
-//! otherwise, the innermost dimension is dense, outer strides are free, and no dimension is empty.
+//! otherwise, the innermost dimension is dense, outer strides are free, and no dimension is empty. Outer strides that are free say also in
+//! which order the outer dimensions lie. An operand of which a page says that it *may be transposed* has an innermost stride of any size
+//! from 1 on, in types without blocks.
 //!
 //! An operand of type *float* is f32, f16 or bf16, each operand of its own. Those that are read are exact; intermediate results have
 //! the declared accumulator whatever the types; the result is rounded to the type of the output, to nearest. Where that is shorter than
@@ -18,6 +20,7 @@ mod facts;
 mod form;
 mod operand;
 mod record;
+mod transposed;
 mod widen;
 
 use std::fmt;
@@ -115,7 +118,7 @@ macro_rules! ops {
             where
                 B: Buffer,
             {
-                match &self { $(Op::$Op(op) => op.check(&Checker::new(stringify!($module)))?,)+ }
+                match &self { $(Op::$Op(op) => op.check(&Checker::new(Stem::$Op))?,)+ }
                 Ok(Valid(self))
             }
 

@@ -204,7 +204,8 @@ pub(crate) fn param<T: serde::de::DeserializeOwned>(
 }
 
 /// What an op is: its [`Class`](super::Class), its operands and parameters in the order of its struct, those of the operands
-/// that are of type *float*, and the axes that the operands share. From it follow validation's entry, walking, rebinding, storing, binding, cutting and the op's [`Facts`](super::Facts).
+/// that are of type *float*, those that may be transposed (`; transposable { weight }`, where there are any), and the axes that the
+/// operands share. From it follow validation's entry, walking, rebinding, storing, binding, cutting and the op's [`Facts`](super::Facts).
 ///
 /// ```text
 /// operands! {
@@ -220,7 +221,7 @@ macro_rules! operands {
     (@updates) => { false };
     (@updates updates) => { true };
     ($Op:ident: $class:ident $(, $updates:ident)? { $($operand:ident),+ $(,)? } { $($param:ident),* $(,)? }
-        floats { $($float:ident),* }
+        floats { $($float:ident),* } $(; transposable { $($transposable:ident),+ })?
         $($axis:ident: $kind:ident { $($along:ident $dim:literal),+ $(,)? })+
     ) => {
         pub(super) fn facts() -> &'static $crate::ops::Facts {
@@ -231,6 +232,7 @@ macro_rules! operands {
                 operands: vec![$(fact(stringify!($operand), |op: &$Op<'_, ()>| &op.$operand),)+],
                 params: &[$(stringify!($param)),*],
                 floats: &[$(stringify!($float)),*],
+                transposable: &[$($(stringify!($transposable)),+)?],
                 axes: &[$($crate::ops::Axis {
                     name: stringify!($axis),
                     kind: $crate::ops::AxisKind::$kind,

@@ -111,11 +111,73 @@ fn rejects_a_dimension_too_few_or_too_many() {
 
 #[test]
 fn rejects_elements_of_a_row_that_lie_apart_or_coincide() {
-    each_operand(|_, record, operand| {
+    each_operand(|stem, record, operand| {
         let inner = operand.layout.rank() - 1;
-        for stride in [0, 2, usize::MAX] {
+        let transposable = stem.facts().transposable.contains(&operand.name.as_str());
+        for stride in [0, 2, usize::MAX].into_iter().take(if transposable { 1 } else { 3 }) {
             let layout = with(&operand.layout, inner, operand.layout.dim(inner), stride);
             assert_layout_refused(record, operand, layout, Check::Stride, 1, stride);
+        }
+    });
+}
+
+/// The operand with its last dimension outermost, and the one before it innermost, one element apart from the next of either.
+fn transposed(dtype: DType, shape: &[usize]) -> Layout {
+    let inner = shape.len() - 1;
+    let mut strides = Layout::contiguous(dtype, shape).strides().to_vec();
+    (strides[inner - 1], strides[inner]) = (1, shape[inner - 1] + 1);
+    if inner > 1 {
+        strides[inner - 2] = strides[inner] * shape[inner];
+        (0..inner - 2).rev().for_each(|axis| strides[axis] = strides[axis + 1] * shape[axis + 1]);
+    }
+    Layout::strided(dtype, shape, &strides)
+}
+
+#[test]
+fn accepts_a_transposed_operand_where_the_page_says_so_and_the_type_has_no_blocks() {
+    let mut accepted = Vec::new();
+    each_operand(|stem, record, operand| {
+        if !stem.facts().transposable.contains(&operand.name.as_str()) {
+            return;
+        }
+        for dtype in types(stem, &operand.name).into_iter().filter(|&d| stem != Stem::Copy || d == DType::F32)
+        {
+            let layout = transposed(dtype, operand.layout.shape());
+            let relaid = relaid(record, &operand.name, layout, 1 << 20);
+            if dtype.is_quantised() {
+                let stride = layout.stride(layout.rank() - 1);
+                let want = format!("innermost stride 1 ({dtype} has blocks of {})", dtype.block_len());
+                let error = refusal(&relaid);
+                assert_refusal(&error, stem, &operand.name, Check::Stride, want, stride);
+            } else {
+                assert_accepted(&relaid);
+                accepted.push(format!("{stem}.{}", operand.name));
+            }
+        }
+    });
+    accepted.dedup();
+    let all =
+        ["matmul.weight", "kv_write.k_cache", "kv_write.v_cache", "attention.k_cache", "attention.v_cache"];
+    assert_eq!(accepted, [&all[..], &["copy.x"]].concat());
+}
+
+#[test]
+fn rejects_transposed_elements_that_leave_the_buffer_or_coincide_in_an_output() {
+    each_operand(|stem, record, operand| {
+        if !stem.facts().transposable.contains(&operand.name.as_str()) {
+            return;
+        }
+        let layout = transposed(DType::F32, operand.layout.shape());
+        let inner = layout.rank() - 1;
+        let end = layout.byte_range().unwrap().end;
+        let error = refusal(&relaid(record, &operand.name, layout, end - 1));
+        assert_refusal(&error, stem, &operand.name, Check::Extent, end - 1, end);
+        assert_accepted(&relaid(record, &operand.name, layout, end));
+        if operand.role == Role::Output {
+            let (extent, least) = (layout.dim(inner), layout.dim(inner - 1));
+            let close = with(&layout, inner, extent, least - 1);
+            let error = refusal(&relaid(record, &operand.name, close, end));
+            assert_refusal(&error, stem, &operand.name, Check::Stride, least, least - 1);
         }
     });
 }
