@@ -59,7 +59,7 @@ typedef struct assay_operand {
     uint32_t rank;       /* dimensions, at most 4 */
     uint32_t reserved;   /* 0 */
     uint64_t shape[4];   /* extents, outermost first; 1 behind the rank */
-    uint64_t strides[4]; /* distances in elements; the innermost is 1 unless the op's page says otherwise */
+    uint64_t strides[4]; /* distances in elements; the innermost is 1 but for ASSAY_TRANSPOSED */
     uint64_t offset;     /* bytes from the start of the buffer to the first element */
     void *buffer;        /* as `alloc` returned it; NULL in `supports` and `numerics` */
 } assay_operand;
@@ -123,6 +123,13 @@ typedef struct assay_numerics {
 #define ASSAY_ON_SOFTWARE 1 /* an emulated device */
 #define ASSAY_ON_GPU 2
 
+/*
+ * How operands may lie in memory. In rows, each dimension encloses those after it, and the innermost stride is 1. A plug-in that reads every
+ * stride of an operand can say that it takes more; its `supports` then says of which operands.
+ */
+#define ASSAY_PERMUTED 1   /* innermost stride 1, the outer dimensions in another order: head-major caches */
+#define ASSAY_TRANSPOSED 2 /* another innermost stride, where the op's page has it: keys by slots, column-major weights */
+
 /* What a function returns. Any other number is an error of the plug-in's own, and is reported as it is. */
 #define ASSAY_OK 0
 #define ASSAY_OUT_OF_MEMORY 1
@@ -134,7 +141,7 @@ typedef struct assay_plugin {
     uint32_t abi;      /* ASSAY_ABI */
     uint32_t size;     /* sizeof(assay_plugin) */
     uint32_t place;    /* ASSAY_ON_HOST, ASSAY_ON_SOFTWARE or ASSAY_ON_GPU */
-    uint32_t reserved; /* 0 */
+    uint32_t layouts;  /* ASSAY_PERMUTED, ASSAY_TRANSPOSED, both, or 0: what `supports` is asked about besides rows */
 
     /* What the plug-in and its device are called in reports. */
     const char *(*name)(void);

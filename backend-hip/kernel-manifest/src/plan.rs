@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kernels::{Numerics, OpForm, OperandKind};
+use kernels::{Arrangement, Numerics, OpForm, OperandKind};
 
 use crate::manifest::{
     ArgumentEntry, ArgumentWhat, Entry, LaunchEntry, Promises, Scalar, Stated, fill, placeholder,
@@ -54,7 +54,7 @@ impl Entry {
     /// Whether the kernels take a form; if not, what is in the way.
     pub fn accepts(&self, form: &OpForm) -> Result<(), Refusal> {
         let scope = self.scope(form, None);
-        self.types_fit(form)?;
+        self.operands_fit(form)?;
         for stated in &self.supports {
             let holds = stated.expression.holds(&scope).map_err(|error| refusal(stated, &error))?;
             if !holds {
@@ -111,7 +111,7 @@ impl Entry {
         scope
     }
 
-    fn types_fit(&self, form: &OpForm) -> Result<(), Refusal> {
+    fn operands_fit(&self, form: &OpForm) -> Result<(), Refusal> {
         let no = |what: String| Err(Refusal { line: self.line, what, mistake: false });
         for operand in &self.stem.facts().operands {
             let name = operand.name;
@@ -120,6 +120,12 @@ impl Entry {
             if !types.contains(&layout.dtype()) {
                 let known: Vec<&str> = types.iter().map(|dtype| dtype.name()).collect();
                 return no(format!("'{name}' is {}, the kernels take {}", layout.dtype(), known.join(", ")));
+            }
+            let layouts = self.layouts.get(name).map_or(&[Arrangement::Rows][..], Vec::as_slice);
+            if !layouts.contains(&layout.arrangement()) {
+                let known: Vec<&str> = layouts.iter().map(|known| known.name()).collect();
+                let own = layout.arrangement();
+                return no(format!("'{name}' is {own} in memory, the kernels take {}", known.join(", ")));
             }
             let passed = self
                 .arguments()

@@ -162,6 +162,35 @@ fn kernels_in_f16_and_bf16_alone_are_asked_in_their_types() {
     assert!(json["totals"]["passed"].as_u64().unwrap() > 30, "{text}");
 }
 
+/// A manifest for the kernel of ours that copies a transposed matrix, with `more` lines.
+fn copy_columns(more: &str) -> String {
+    format!(
+        "[[op]]\nname = \"copy\"\n{more}\n[op.numerics]\naccumulator = \"f32\"\n[[op.launch]]\nkernel = \"copy_columns_4\"\n\
+         grid = [\"ceil_div(columns, 32)\", \"ceil_div(rows, 32)\"]\nblock = 256\nargs = [\"ptr x\", \"ptr out\", \"u64 x.stride[0]\", \
+         \"u64 x.stride[1]\", \"u64 out.stride[0]\", \"u32 rows\", \"u32 columns\"]\n"
+    )
+}
+
+#[test]
+fn a_transposed_operand_is_asked_of_kernels_that_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let object = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../kernels/hip/objects/copy.hsaco");
+    let object = object.to_str().unwrap();
+    for (more, [rows, columns]) in [
+        ("", ["passed", "unsupported"]),
+        ("layouts = { x = [\"rows\", \"transposed\"] }", ["passed", "passed"]),
+        ("layouts = { x = \"transposed\" }", ["unsupported", "passed"]),
+    ] {
+        fs::write(folder.path().join("m.toml"), copy_columns(more)).unwrap();
+        let flags = ["--kernels", object, "--manifest", "m.toml", "--json", "r.json"];
+        let filter = &["check", "copy/ /f32/ to=f32 n=33,"][..];
+        let text = ends_with(0, folder.path(), &[filter, &flags].concat());
+        let json: Value = serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
+        let of = |transposed| verdicts(&json, move |name| name.contains("columns=true") == transposed);
+        assert_eq!([of(false), of(true)], [[rows], [columns]], "{more}: {text}");
+    }
+}
+
 #[test]
 fn sums_in_f16_and_wrong_roundings_are_found_in_cases_of_their_types() {
     for (toml, types) in [
@@ -280,6 +309,17 @@ fn mistakes_are_refused_with_line_and_name() {
         ("name = \"rms_norm\"", "name = \"rms_norm\"\nlet = { rows = \"1\" }", &["has a 'rows' of its own"]),
         ("name = \"rms_norm\"", "name = \"rms_norm\"\nzero = [\"x\"]", &["'x' is no output"]),
         ("name = \"rms_norm\"", "name = \"rms_norm\"\ntypes = { y = \"f32\" }", &["no operand 'y'"]),
+        ("name = \"rms_norm\"", "name = \"rms_norm\"\nlayouts = { y = \"rows\" }", &["no operand 'y'"]),
+        (
+            "name = \"rms_norm\"",
+            "name = \"rms_norm\"\nlayouts = { x = \"columns\" }",
+            &["layouts.x: 'columns' is none of rows, permuted, transposed"],
+        ),
+        (
+            "name = \"rms_norm\"",
+            "name = \"rms_norm\"\nlayouts = { x = \"transposed\" }",
+            &["layouts.x: no rms_norm has a transposed 'x'"],
+        ),
         ("name = \"rms_norm\"", "name = \"rms_norm\"\nsupports = [\"columns\"]", &["want a condition"]),
         ("\"f32\"\nlanes", "\"f31\"\nlanes", &["accumulator is 'f31'"]),
         ("[[op]]", "[[op]", &["rms_norm.toml"]),

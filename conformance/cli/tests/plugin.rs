@@ -81,6 +81,19 @@ fn a_right_plug_in_conforms_and_what_it_lacks_is_no_pass() {
 }
 
 #[test]
+fn operands_that_do_not_lie_in_rows_are_asked_of_a_plug_in_that_says_so() {
+    for (fault, verdict) in [("copies", "unsupported"), ("copies-columns", "passed")] {
+        let (ran, report) = check(fault, "copy/ /f32/ to=f32 n=33,");
+        assert_eq!(ran.code, Some(0), "{}{}", ran.text, ran.errors);
+        let cases = cases(&report);
+        let [columns, rows]: [Vec<_>; 2] = [true, false]
+            .map(|c| cases.iter().filter(|(name, ..)| name.contains("columns=true") == c).collect());
+        assert!(!rows.is_empty() && rows.iter().all(|(_, got, _)| *got == "passed"), "{rows:?}");
+        assert!(!columns.is_empty() && columns.iter().all(|(_, got, _)| *got == verdict), "{columns:?}");
+    }
+}
+
+#[test]
 fn a_bug_is_caught_made_smaller_and_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();
@@ -208,6 +221,7 @@ fn a_plug_in_that_cannot_be_opened_is_named_with_the_reason() {
         ("open-version", "speaks version 2 of the plug-in interface, this program version 1"),
         ("open-size", "its table has "),
         ("open-place", "place is 9"),
+        ("open-layouts", "layouts is 8"),
         ("open-no-launch", "its function 'launch' is NULL"),
         ("open-crash", "SIGSEGV"),
         ("open-hang", "no answer within 2s"),

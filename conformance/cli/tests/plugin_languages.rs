@@ -24,6 +24,7 @@ fn main() -> ExitCode {
         what_is_wrong_in_python_is_named,
         types_in_python_are_declared,
         files_and_processes_that_python_touches_are_named,
+        layouts_in_python_are_declared,
         python_that_dies_or_hangs_costs_one_case,
         commands_of_the_page_in_python_print_what_it_shows,
     ));
@@ -200,6 +201,17 @@ fn types_in_python_are_declared(_: &str) {
     ended(&add(all, &truncates), 1, &["FAILED"]);
     let by_name = "(types={'a': ['f16', 'bf16'], 'b': ['f16', 'bf16']})";
     ended(&add(by_name, &format!("return {typed}")), 0, &[" 0 failed"]);
+}
+
+/// A function is asked with a transposed tensor where it says so.
+fn layouts_in_python_are_declared(_: &str) {
+    let copy = |declared: &str| {
+        let body = format!("@assay.op{declared}\ndef copy(x, out):\n    out[...] = x");
+        check_python(&body, "copy/ /f32/ to=f32 n=33, columns=true")
+    };
+    ended(&copy(""), 2, &["'x' is transposed in memory; copy takes rows there"]);
+    ended(&copy("(layouts=['rows', 'transposed'])"), 0, &[" 0 failed, 0 unsupported"]);
+    ended(&copy("(layouts={'x': 'transposed'})"), 0, &[" 0 failed, 0 unsupported"]);
 }
 
 fn python_that_dies_or_hangs_costs_one_case(_: &str) {

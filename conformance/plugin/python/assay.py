@@ -17,7 +17,8 @@ float32. Inputs cannot be written. An operand or parameter that the op does with
 copy of `out` as it was. What the function returns, if anything, is stored in the only output, rounded to its type.
 
 A function is asked in f32 alone unless `@assay.op(types=...)` names more: types for all operands, `["f32", "f16", "bf16"]`, or operand by
-operand, `{"weight": ["f32", "q8_0"]}`; indices are u32. `@assay.op(supports=...)` says which forms of these types the function takes: a
+operand, `{"weight": ["f32", "q8_0"]}`; indices are u32. In the same way it is asked with operands in rows alone unless
+`@assay.op(layouts=...)` has "permuted" (head-major caches) or "transposed" (keys by slots, column-major weights). `@assay.op(supports=...)` says which forms of these types the function takes: a
 function of the op (`op.name`, `op.dtypes`, `op.shapes`, `op.params`) that returns True, or a reason why not. `@assay.op(numerics={...})`
 declares how it computes, with the names of `assay_numerics` in assay.h: `accumulator="f16"`, `lanes=64`, `function_ulps=4`. `assay.name` is
 what reports call the plug-in.
@@ -52,12 +53,14 @@ class Op:
         self.params = {key.replace(".", "_"): value for key, value in call["params"].items()}
         self.dtypes = {key: operand["dtype"] for key, operand in self.operands.items()}
         self.shapes = {key: tuple(operand["shape"]) for key, operand in self.operands.items()}
+        self.layouts = {key: operand["layout"] for key, operand in self.operands.items()}
         self.strides = {key: tuple(operand["strides"]) for key, operand in self.operands.items()}
 
 
 class _Function:
-    def __init__(self, function, types, supports, numerics):
-        self.function, self.types, self.supports, self.numerics = function, types, supports, numerics
+    def __init__(self, function, types, layouts, supports, numerics):
+        self.function, self.types, self.layouts = function, types, layouts
+        self.supports, self.numerics = supports, numerics
         parameters = inspect.signature(function).parameters.values()
         self.any = any(p.kind is p.VAR_KEYWORD for p in parameters)
         self.arguments = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
@@ -72,6 +75,9 @@ class _Function:
             types = self.types_of(key)
             if dtype != "u32" and dtype not in types:
                 return f"'{key}' is {dtype}; {op.name} takes {' or '.join(types)} there"
+            layout, layouts = op.layouts[key], self.layouts_of(key)
+            if layout not in layouts:
+                return f"'{key}' is {layout} in memory; {op.name} takes {' or '.join(layouts)} there"
         answer = True if self.supports is None else self.supports(op)
         return None if answer is True else str(answer or "declined")
 
@@ -80,12 +86,17 @@ class _Function:
         types = self.types.get(operand, "f32") if isinstance(self.types, dict) else self.types
         return [types] if isinstance(types, str) else types
 
+    def layouts_of(self, operand):
+        """How an operand may lie in memory."""
+        layouts = self.layouts.get(operand, "rows") if isinstance(self.layouts, dict) else self.layouts
+        return [layouts] if isinstance(layouts, str) else layouts
 
-def op(function=None, *, types="f32", supports=None, numerics=None):
+
+def op(function=None, *, types="f32", layouts="rows", supports=None, numerics=None):
     """Makes a function the kernel of the op of its name."""
 
     def register(function):
-        _ops[function.__name__] = _Function(function, types, supports, numerics)
+        _ops[function.__name__] = _Function(function, types, layouts, supports, numerics)
         return function
 
     return register if function is None else register(function)

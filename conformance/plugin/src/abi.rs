@@ -115,8 +115,8 @@ structs! {
         size: u32,
         /// [`ON_HOST`], [`ON_SOFTWARE`] or [`ON_GPU`].
         place: u32,
-        /// 0.
-        reserved: u32,
+        /// [`PERMUTED`] and [`TRANSPOSED`], or 0.
+        layouts: u32,
         /// What it is called.
         name: Option<unsafe extern "C" fn() -> *const c_char>,
         /// Words about the last error.
@@ -180,6 +180,10 @@ numbers! {
     ON_SOFTWARE: u32 = 1;
     /// Computes on a GPU.
     ON_GPU: u32 = 2;
+    /// Outer dimensions in another order.
+    PERMUTED: u32 = 1;
+    /// Elements of a row apart.
+    TRANSPOSED: u32 = 2;
     /// All is well.
     OK: i32 = 0;
     /// An allocation cannot be made.

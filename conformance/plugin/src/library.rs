@@ -8,7 +8,7 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::Path;
 use std::ptr;
 
-use kernels::{DeviceError, DeviceKind, Numerics, Support};
+use kernels::{Arrangement, DeviceError, DeviceKind, Numerics, Support};
 use libloading::Symbol;
 
 use crate::abi;
@@ -23,6 +23,8 @@ const WORDS: usize = 2000;
 #[derive(Debug)]
 pub(crate) struct Library {
     place: DeviceKind,
+    /// How operands may lie in memory, besides in rows.
+    layouts: u32,
     name: unsafe extern "C" fn() -> *const c_char,
     error: Option<unsafe extern "C" fn() -> *const c_char>,
     supports: unsafe extern "C" fn(*const abi::Op, *mut *const c_char) -> i32,
@@ -80,9 +82,16 @@ impl Library {
                 ));
             }
         };
+        if table.layouts & !(abi::PERMUTED | abi::TRANSPOSED) != 0 {
+            return Err(format!(
+                "layouts is {}, want ASSAY_PERMUTED, ASSAY_TRANSPOSED, both or 0",
+                table.layouts
+            ));
+        }
         let missing = |name: &str| format!("its function '{name}' is NULL");
         Ok(Library {
             place,
+            layouts: table.layouts,
             name: table.name.ok_or_else(|| missing("name"))?,
             error: table.error,
             supports: table.supports.ok_or_else(|| missing("supports"))?,
@@ -217,6 +226,19 @@ impl Answers for Library {
     }
 
     fn supports(&self, call: &Call) -> Support {
+        let untaken = call.operands.iter().find_map(|operand| {
+            let (flag, name) = match operand.layout.arrangement() {
+                Arrangement::Rows => return None,
+                Arrangement::Permuted => (abi::PERMUTED, "ASSAY_PERMUTED"),
+                Arrangement::Transposed => (abi::TRANSPOSED, "ASSAY_TRANSPOSED"),
+            };
+            (self.layouts & flag == 0).then_some((&operand.name, operand.layout, name))
+        });
+        if let Some((operand, layout, flag)) = untaken {
+            return Support::No(format!(
+                "'{operand}' is {layout:?}, and the plug-in's layouts have no {flag}"
+            ));
+        }
         let mut why = ptr::null();
         // SAFETY: the op and what it points to live until the call returns, and `why` is a place for a pointer.
         let answer = with_op(call, |op| unsafe { (self.supports)(op, &raw mut why) });

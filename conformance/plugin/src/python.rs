@@ -235,6 +235,7 @@ fn described(call: &Call) -> Value {
             "block": [dtype.block_len(), dtype.block_bytes()],
             "shape": layout.shape(),
             "strides": layout.strides(),
+            "layout": layout.arrangement().name(),
             "offset": layout.offset(),
             "buffer": operand.buffer.map(|buffer| buffer.0),
         })

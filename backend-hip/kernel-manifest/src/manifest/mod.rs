@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kernels::{DType, OpForm, Stem};
+use kernels::{Arrangement, DType, OpForm, Stem};
 
 use crate::expression::Expression;
 pub(crate) use kernel::{fill, placeholder};
@@ -63,6 +63,8 @@ pub struct Entry {
     pub line: usize,
     /// Element types that operands may have. Those that are not listed are f32, indices u32.
     pub(crate) types: BTreeMap<String, Vec<DType>>,
+    /// How operands may lie in memory. Those that are not listed lie in rows.
+    pub(crate) layouts: BTreeMap<String, Vec<Arrangement>>,
     pub(crate) supports: Vec<Stated>,
     /// Names of its own, in the order in which they need each other.
     pub(crate) own: Vec<(String, Stated)>,

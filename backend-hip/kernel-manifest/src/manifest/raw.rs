@@ -23,6 +23,8 @@ pub(super) struct Op {
     #[serde(default)]
     pub types: BTreeMap<Spanned<String>, Texts>,
     #[serde(default)]
+    pub layouts: BTreeMap<Spanned<String>, Texts>,
+    #[serde(default)]
     pub supports: Vec<Spanned<Text>>,
     #[serde(default)]
     pub ignore: Vec<Spanned<String>>,

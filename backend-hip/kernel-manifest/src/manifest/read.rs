@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use kernels::{DType, OperandKind, Stem};
+use kernels::{Arrangement, DType, OperandKind, Stem};
 use toml::Spanned;
 
 use super::raw::{self, Text, Texts};
@@ -104,6 +104,7 @@ fn entry(raw: &raw::Op, lines: &Lines) -> Result<Entry, Mistake> {
         stem,
         line,
         types: types(&raw.types, lines, stem)?,
+        layouts: layouts(&raw.layouts, lines, stem)?,
         supports: raw
             .supports
             .iter()
@@ -144,6 +145,35 @@ fn types(
         types.insert(operand.clone(), texts.0.iter().map(dtype).collect::<Result<_, _>>()?);
     }
     Ok(types)
+}
+
+fn layouts(
+    raw: &BTreeMap<Spanned<String>, Texts>,
+    lines: &Lines,
+    stem: Stem,
+) -> Result<BTreeMap<String, Vec<Arrangement>>, Mistake> {
+    let mut layouts = BTreeMap::new();
+    for (name, texts) in raw {
+        let line = lines.of(name.span().start);
+        let operand = name.get_ref();
+        if !stem.facts().operands.iter().any(|known| known.name == operand) {
+            return Err(Mistake { line, what: no_operand(stem, "layouts", operand) });
+        }
+        let arrangement = |text: &String| {
+            let known = Arrangement::ALL.into_iter().find(|known| known.name() == text);
+            let words = Arrangement::ALL.map(Arrangement::name).join(", ");
+            match known {
+                Some(Arrangement::Transposed) if !stem.facts().transposable.contains(&operand.as_str()) => {
+                    Err(format!("no {stem} has a transposed '{operand}'"))
+                }
+                Some(known) => Ok(known),
+                None => Err(format!("'{text}' is none of {words}")),
+            }
+            .map_err(|what| Mistake { line, what: format!("layouts.{operand}: {what}") })
+        };
+        layouts.insert(operand.clone(), texts.0.iter().map(arrangement).collect::<Result<_, _>>()?);
+    }
+    Ok(layouts)
 }
 
 fn no_operand(stem: Stem, what: &str, name: &str) -> String {

@@ -14,7 +14,8 @@
 //! | `prints` | every launch prints to the standard output |
 //! | `declares` | declares an accumulator that is no format |
 //! | `nothing` | supports no op |
-//! | `open-crash`, `open-hang`, `open-null`, `open-version`, `open-size`, `open-place`, `open-no-launch` | cannot be opened |
+//! | `copies`, `copies-columns` | none: supports `copy` instead, in rows alone or also of a transposed tensor |
+//! | `open-crash`, `open-hang`, `open-null`, `open-version`, `open-size`, `open-place`, `open-layouts`, `open-no-launch` | cannot be opened |
 #![allow(unsafe_code, reason = "the other side of a C interface")]
 
 use std::collections::BTreeMap;
@@ -86,7 +87,10 @@ unsafe fn first_number(op: *const Op) -> Option<f64> {
 unsafe extern "C" fn supports(op: *const Op, why: *mut *const c_char) -> i32 {
     // SAFETY: the interface's promise.
     let (name, operands) = unsafe { parts(op) };
-    let reason = if fault("nothing") || !matches!(name, "add" | "rms_norm") {
+    let copies = name == "copy" && FAULT.starts_with("copies");
+    let reason = if copies && operands.iter().all(|operand| operand.dtype == F32) {
+        return 1;
+    } else if fault("nothing") || !matches!(name, "add" | "rms_norm") {
         c"only add and rms_norm are here"
     } else if operands.iter().any(|operand| operand.dtype != F32) {
         c"in f32 alone"
@@ -164,6 +168,7 @@ unsafe extern "C" fn launch(op: *const Op) -> i32 {
     let done = match name {
         "add" => add(operands),
         "rms_norm" if fault("late") => number.map(|eps| postpone(operands, eps)),
+        "copy" => copy(operands),
         "rms_norm" => number.and_then(|eps| rms_norm(operands, eps)),
         _ => return abi::UNSUPPORTED,
     };
@@ -223,6 +228,16 @@ fn store(operand: &Operand, at: usize, values: &[f32]) -> Option<()> {
     let bytes = buffers.0.get_mut(&operand.buffer.addr())?.get_mut(at..at + 4 * values.len())?;
     bytes.chunks_exact_mut(4).zip(values).for_each(|(b, v)| b.copy_from_slice(&v.to_le_bytes()));
     Some(())
+}
+
+fn copy(operands: &[Operand]) -> Option<()> {
+    let (x, out) = (find(operands, c"x")?, find(operands, c"out")?);
+    let (rows, n) = (index(out.shape[0]), columns(out));
+    (0..rows * n).try_for_each(|at| {
+        let (r, c) = (at / n, at % n);
+        let value = elements(x, row(x, r) + 4 * c * index(x.strides[1]), 1)?;
+        store(out, row(out, r) + 4 * c, &value)
+    })
 }
 
 fn add(operands: &[Operand]) -> Option<()> {
@@ -332,7 +347,11 @@ pub extern "C" fn assay_plugin_open(_: u32) -> *const Plugin {
         abi: if fault("open-version") { abi::ABI + 1 } else { abi::ABI },
         size: if fault("open-size") { size - 8 } else { size },
         place: if fault("open-place") { 9 } else { abi::ON_HOST },
-        reserved: 0,
+        layouts: match FAULT.as_str() {
+            "copies-columns" => abi::TRANSPOSED,
+            "open-layouts" => 8,
+            _ => 0,
+        },
         name: Some(name),
         error: Some(error),
         supports: Some(supports),
