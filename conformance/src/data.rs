@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use kernels::{DType, Layout, Record, Role, SplitMix64};
+use kernels::{DType, Layout, MAX_RANK, Record, Role, SplitMix64};
 use serde::{Deserialize, Serialize};
 
 use crate::recent::Recent;
@@ -181,6 +181,18 @@ pub trait Operands: Sized {
     #[must_use]
     fn bytes(self, name: &str, dtype: DType, shape: &[usize], dense: &[u8], packing: Packing) -> Self;
 
+    /// As [`Operands::bytes`], with the dimensions in memory in `order`, outermost first.
+    #[must_use]
+    fn bytes_in(
+        self,
+        name: &str,
+        dtype: DType,
+        shape: &[usize],
+        dense: &[u8],
+        packing: Packing,
+        order: &[usize],
+    ) -> Self;
+
     /// Indices.
     #[must_use]
     fn indices(self, name: &str, values: &[u32]) -> Self;
@@ -192,6 +204,18 @@ pub trait Operands: Sized {
     /// An output that already holds values: an in-place input, or a cache.
     #[must_use]
     fn out_holding(self, name: &str, dtype: DType, shape: &[usize], dense: &[u8], packing: Packing) -> Self;
+
+    /// As [`Operands::out_holding`], with the dimensions in memory in `order`, outermost first.
+    #[must_use]
+    fn out_holding_in(
+        self,
+        name: &str,
+        dtype: DType,
+        shape: &[usize],
+        dense: &[u8],
+        packing: Packing,
+        order: &[usize],
+    ) -> Self;
 }
 
 impl Operands for Record {
@@ -200,7 +224,19 @@ impl Operands for Record {
     }
 
     fn bytes(self, name: &str, dtype: DType, shape: &[usize], dense: &[u8], packing: Packing) -> Self {
-        let layout = packed(dtype, shape, packing);
+        self.bytes_in(name, dtype, shape, dense, packing, &ROW_MAJOR[..shape.len()])
+    }
+
+    fn bytes_in(
+        self,
+        name: &str,
+        dtype: DType,
+        shape: &[usize],
+        dense: &[u8],
+        packing: Packing,
+        order: &[usize],
+    ) -> Self {
+        let layout = packed(dtype, shape, packing, order);
         self.operand(name, Role::Input, layout, scatter(&layout, dense, packing))
     }
 
@@ -210,34 +246,49 @@ impl Operands for Record {
     }
 
     fn out(self, name: &str, dtype: DType, shape: &[usize], packing: Packing) -> Self {
-        let layout = packed(dtype, shape, packing);
+        let layout = packed(dtype, shape, packing, &ROW_MAJOR[..shape.len()]);
         self.blank(name, layout, vec![PADDING; buffer_len(&layout, packing)])
     }
 
     fn out_holding(self, name: &str, dtype: DType, shape: &[usize], dense: &[u8], packing: Packing) -> Self {
-        let layout = packed(dtype, shape, packing);
+        self.out_holding_in(name, dtype, shape, dense, packing, &ROW_MAJOR[..shape.len()])
+    }
+
+    fn out_holding_in(
+        self,
+        name: &str,
+        dtype: DType,
+        shape: &[usize],
+        dense: &[u8],
+        packing: Packing,
+        order: &[usize],
+    ) -> Self {
+        let layout = packed(dtype, shape, packing, order);
         self.operand(name, Role::Output, layout, scatter(&layout, dense, packing))
     }
 }
 
-fn packed(dtype: DType, shape: &[usize], packing: Packing) -> Layout {
-    let dense = Layout::contiguous(dtype, shape);
-    match packing {
-        _ if shape.is_empty() => return dense,
-        Packing::Dense | Packing::SecondShifted | Packing::OutShifted => return dense,
-        Packing::Shifted => return dense.at(dtype.block_bytes()),
-        Packing::Padded => {}
-    }
-    let inner = shape.len() - 1;
+/// Each dimension encloses those after it.
+const ROW_MAJOR: [usize; MAX_RANK] = [0, 1, 2, 3];
+
+fn packed(dtype: DType, shape: &[usize], packing: Packing, order: &[usize]) -> Layout {
+    let (padded, offset) = match packing {
+        Packing::Dense | Packing::SecondShifted | Packing::OutShifted => (false, 0),
+        Packing::Shifted => (false, dtype.block_bytes()),
+        // 48 bytes: a multiple of every alignment that an op asks for, and of no power of two above 16.
+        Packing::Padded => (true, 48),
+    };
     let block = dtype.block_len();
     let mut strides = vec![1; shape.len()];
-    let mut span = (shape[inner] + if block == 1 { 3 } else { block }).next_multiple_of(block);
-    for axis in (0..inner).rev() {
+    let mut span = 1;
+    for (nth, &axis) in order.iter().rev().enumerate() {
         strides[axis] = span;
         span *= shape[axis];
+        if nth == 0 && padded {
+            span = (span + if block == 1 { 3 } else { block }).next_multiple_of(block);
+        }
     }
-    // 48 bytes: a multiple of every alignment that an op asks for, and of no power of two above 16.
-    Layout::strided(dtype, shape, &strides).at(48)
+    Layout::strided(dtype, shape, &strides).at(offset)
 }
 
 fn buffer_len(layout: &Layout, packing: Packing) -> usize {

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
-use super::cache::{cache, encoded};
+use super::cache::{Caches, cache, encoded};
 use crate::covering::{Axes, Strength};
 use crate::data::{Data, Operands, Packing, Random, index};
 use crate::family::Family;
@@ -41,6 +41,8 @@ pub struct Spec {
     scale: Option<f64>,
     window: Option<usize>,
     softcap: Option<f64>,
+    #[serde(default, skip_serializing_if = "Caches::is_default")]
+    caches: Caches,
     packing: Packing,
     seed: u64,
 }
@@ -83,6 +85,10 @@ enum Topic {
     Convexity,
     /// Shared heads are the same as each cached head repeated.
     ExpandedHeads,
+    /// The layout of the caches makes no difference: as in token-major ones.
+    Layouts,
+    /// Transposed keys in blocks must be refused.
+    TransposedBlocks,
     /// A position at the end of the cache must be refused.
     PastTheEnd,
     /// Heads that the cached ones do not divide must be refused.
@@ -116,6 +122,7 @@ impl Spec {
             scale: None,
             window: None,
             softcap: None,
+            caches: Caches::TokenMajor,
             packing: Packing::Dense,
             seed: 1,
         }
@@ -153,6 +160,7 @@ impl Spec {
         let (seqs, positions): (Vec<u32>, Vec<u32>) = places.iter().copied().unzip();
         let shape = [places.len(), self.heads, self.head_dim];
         let cache = self.cache_shape(tensors.kv_heads);
+        let [keys, values] = self.caches.orders();
         #[expect(clippy::cast_possible_truncation, reason = "the parameters are f32")]
         let (scale, softcap) = (
             self.scale.unwrap_or_else(|| (self.head_dim as f64).sqrt().recip()) as f32,
@@ -163,8 +171,8 @@ impl Spec {
             .param("window", self.window)
             .param("softcap", softcap)
             .floats("q", &shape, &tensors.q, self.packing)
-            .bytes("k_cache", self.format, &cache, &tensors.k, self.packing)
-            .bytes("v_cache", self.values, &cache, &tensors.v, self.packing)
+            .bytes_in("k_cache", self.format, &cache, &tensors.k, self.packing, keys)
+            .bytes_in("v_cache", self.values, &cache, &tensors.v, self.packing, values)
             .indices("seqs", &seqs)
             .indices("positions", &positions)
             .out("out", DType::F32, &shape, self.packing)
@@ -220,7 +228,36 @@ impl Spec {
             }
             _ => true,
         };
-        whole && rows && small && topic
+        whole && rows && small && topic && self.caches.suit(self.format, self.values)
+    }
+}
+
+impl Attention {
+    /// Cases of caches that are not token-major.
+    fn in_other_layouts() -> Vec<Spec> {
+        let axes = Axes::new()
+            .axis(Caches::OTHERS, |s: &mut Spec, v| s.caches = v)
+            .axis(DType::CACHE, |s: &mut Spec, v| s.format = v)
+            .axis(DType::CACHE, |s: &mut Spec, v| s.values = v)
+            .axis([1, 5, 33], |s: &mut Spec, v| s.rows = v)
+            .axis([(6, 2), (4, 1), (5, 5)], |s: &mut Spec, v| (s.heads, s.kv_heads) = v)
+            .axis([64, 96, 128, 65], |s: &mut Spec, v| s.head_dim = v)
+            .axis([1, 3], |s: &mut Spec, v| s.seqs = v)
+            .axis([0, 33, 127, 256], |s: &mut Spec, v| s.pos = v)
+            .axis([Order::Ascending, Order::Scattered, Order::Runs], |s: &mut Spec, v| s.order = v)
+            .axis([0, 3], |s: &mut Spec, v| s.spare = v)
+            .axis([None, Some(64)], |s: &mut Spec, v| s.window = v)
+            .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v);
+        let plain = Spec::plain();
+        let mut specs = axes.array(&plain, Strength::Triples, Spec::is_sensible);
+        for (kind, topic) in [(Kind::Hostile, Topic::UnseenNan), (Kind::Law, Topic::Layouts)] {
+            let about = Spec { kind, topic, ..plain.clone() };
+            specs.extend(axes.array(&about, Strength::Pairs, Spec::is_sensible));
+        }
+        let blocks =
+            Spec { format: DType::Q8_0, kind: Kind::Hostile, topic: Topic::TransposedBlocks, ..plain };
+        specs.push(blocks);
+        specs
     }
 }
 
@@ -277,6 +314,7 @@ impl Family for Attention {
         // More rows than fit in 16 bits, and a position as in the longest contexts.
         specs.push(Spec { rows: 65_537, head_dim: 4, pos: 1, order: Order::Scattered, ..one.clone() });
         specs.push(Spec { format: DType::F16, values: DType::F16, pos: 131_071, ..one });
+        specs.extend(Self::in_other_layouts());
         for (at, spec) in specs.iter_mut().enumerate() {
             spec.seed = 1 + at as u64;
         }
@@ -292,10 +330,11 @@ impl Family for Attention {
         let order = select(vec![Order::Ascending, Order::Scattered, Order::Repeated]);
         let place = (pos, order, 0usize..5, any::<bool>());
         let cache = select(DType::CACHE.to_vec());
-        ((cache.clone(), cache), shape, place, (scale, window, softcap), any::<u64>())
+        let caches = prop_oneof![2 => Just(Caches::TokenMajor), 1 => select(Caches::OTHERS.to_vec())];
+        ((cache.clone(), cache, caches), shape, place, (scale, window, softcap), any::<u64>())
             .prop_map(
                 |(
-                    (format, values),
+                    (format, values, caches),
                     (rows, group, kv_heads, blocks, seqs),
                     (pos, order, spare, padded),
                     (scale, window, softcap),
@@ -317,6 +356,7 @@ impl Family for Attention {
                         scale,
                         window,
                         softcap,
+                        caches: if caches.suit(format, values) { caches } else { Caches::HeadMajor },
                         packing: if padded { Packing::Padded } else { Packing::Dense },
                         seed,
                     }
@@ -338,6 +378,7 @@ impl Family for Attention {
             .into_iter()
             .zip([DType::Q8_0, DType::F32, DType::F16, DType::BF16])
             .flat_map(of)
+            .chain([Spec { caches: Caches::KTransposed, ..Spec::plain() }])
             .collect()
     }
 
@@ -373,6 +414,13 @@ impl Family for Attention {
                 trial.conform(&spec.record(&spoiled, &places)).map(drop)
             }
             Topic::RowInvariance => row_invariance(spec, trial, &tensors),
+            Topic::Layouts => layouts(spec, trial, &tensors),
+            Topic::TransposedBlocks => {
+                let (place, shape) = (&places[..1], spec.cache_shape(spec.kv_heads));
+                let record = spec.record(&tensors, place);
+                trial.refused(&super::cache::transposed(&record, "k_cache", shape), "k_cache", Check::Stride);
+                Ok(())
+            }
             Topic::Causality => causality(spec, trial, tensors),
             Topic::Convexity => convexity(spec, trial, &tensors),
             Topic::ExpandedHeads => expanded_heads(spec, trial, tensors),
@@ -440,6 +488,13 @@ fn row_invariance(spec: &Spec, trial: &mut Trial<'_>, tensors: &Tensors) -> Resu
         compare(&format!("prefill = decode, row {row}"), row..row + 1)?;
     }
     compare("chunked = whole", spec.rows / 2..spec.rows)
+}
+
+fn layouts(spec: &Spec, trial: &mut Trial<'_>, tensors: &Tensors) -> Result<(), Stop> {
+    let plain = Spec { caches: Caches::TokenMajor, ..spec.clone() };
+    let [token_major, other] = [&plain, spec].map(|s| trial.outputs(&s.record(tensors, &s.places())));
+    trial.same_rows("token-major = any other layout", &token_major?[0].2, &other?[0].2);
+    Ok(())
 }
 
 fn causality(spec: &Spec, trial: &mut Trial<'_>, mut tensors: Tensors) -> Result<(), Stop> {

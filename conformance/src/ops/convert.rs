@@ -24,6 +24,11 @@ pub trait Conversion: 'static {
 
     /// Pairs of types between which it converts.
     fn pairs() -> Vec<(DType, DType)>;
+
+    /// Whether its input may be transposed.
+    fn transposes() -> bool {
+        Self::STEM.facts().transposable.contains(&"x")
+    }
 }
 
 /// What distinguishes the cases of a conversion. The format is the quantised side where there is one, else the output's.
@@ -36,6 +41,9 @@ pub struct Spec {
     content: Content,
     rows: usize,
     n: usize,
+    /// Whether the input is column-major.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    columns: bool,
     packing: Packing,
     seed: u64,
 }
@@ -142,6 +150,22 @@ fn coarser(from: DType, to: DType) -> DType {
     if from.block_len() > to.block_len() { from } else { to }
 }
 
+/// Cases of column-major inputs.
+fn column_major<O: Conversion>() -> Vec<Spec> {
+    let mut specs = Vec::new();
+    let pairs = O::pairs().into_iter().filter(|(from, _)| O::transposes() && !from.is_quantised());
+    for (from, to) in pairs {
+        for (rows, n) in [(2, 33), (3, 1), (31, 33), (33, 31), (32, 64), (65, 96), (4097, 3)] {
+            for packing in [Packing::Dense, Packing::Padded] {
+                let (kind, content) = (Kind::Exact, Content::Model);
+                let (format, seed) = (format(from, to), (n * 10 + rows) as u64);
+                specs.push(Spec { format, kind, from, to, content, rows, n, columns: true, packing, seed });
+            }
+        }
+    }
+    specs
+}
+
 impl<O: Conversion> Family for Converted<O> {
     const STEM: Stem = O::STEM;
     type Spec = Spec;
@@ -166,6 +190,7 @@ impl<O: Conversion> Family for Converted<O> {
                                 content,
                                 rows,
                                 n,
+                                columns: false,
                                 packing,
                                 seed,
                             });
@@ -184,14 +209,15 @@ impl<O: Conversion> Family for Converted<O> {
                 ..first.clone()
             }));
         }
+        specs.extend(column_major::<O>());
         specs
     }
 
     fn strategy() -> BoxedStrategy<Spec> {
         let pair_and_content = select(O::pairs())
             .prop_flat_map(|(from, to)| select(Content::of(from, to)).prop_map(move |c| (from, to, c)));
-        (pair_and_content, 1usize..20, 1usize..600, any::<bool>(), any::<u64>())
-            .prop_map(|((from, to, content), rows, n, padded, seed)| {
+        (pair_and_content, 1usize..20, 1usize..600, (any::<bool>(), any::<bool>()), any::<u64>())
+            .prop_map(|((from, to, content), rows, n, (padded, columns), seed)| {
                 let n = n.next_multiple_of(coarser(from, to).block_len());
                 let packing = if padded { Packing::Padded } else { Packing::Dense };
                 Spec {
@@ -202,6 +228,7 @@ impl<O: Conversion> Family for Converted<O> {
                     content,
                     rows,
                     n,
+                    columns: columns && O::transposes() && !from.is_quantised(),
                     packing,
                     seed,
                 }
@@ -220,16 +247,18 @@ impl<O: Conversion> Family for Converted<O> {
                 content: Content::Model,
                 rows: 2,
                 n,
+                columns: false,
                 packing,
                 seed: 1,
             })
         };
-        O::pairs().into_iter().flat_map(of).collect()
+        O::pairs().into_iter().flat_map(of).chain(column_major::<O>().into_iter().take(1)).collect()
     }
 
     fn record(spec: &Spec) -> Record {
         let shape = [spec.rows, spec.n];
-        Record::new(O::STEM).bytes("x", spec.from, &shape, &spec.input(), spec.packing).out(
+        let order = if spec.columns { &[1, 0] } else { &[0, 1] };
+        Record::new(O::STEM).bytes_in("x", spec.from, &shape, &spec.input(), spec.packing, order).out(
             "out",
             spec.to,
             &shape,

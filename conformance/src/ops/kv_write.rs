@@ -6,7 +6,7 @@ use proptest::sample::select;
 use serde::{Deserialize, Serialize};
 
 use super::borders::{self, Border};
-use super::cache::cache;
+use super::cache::{Caches, cache};
 use crate::covering::{Axes, Strength};
 use crate::data::{Data, Operands, Packing, Random, index};
 use crate::family::Family;
@@ -34,6 +34,8 @@ pub struct Spec {
     kv_heads: usize,
     head_dim: usize,
     data: Data,
+    #[serde(default, skip_serializing_if = "Caches::is_default")]
+    caches: Caches,
     packing: Packing,
     seed: u64,
 }
@@ -54,6 +56,10 @@ enum Topic {
     NoSuchSequence,
     /// Two rows for one slot must be refused.
     Duplicate,
+    /// The layout of the caches makes no difference: as in token-major ones.
+    Layouts,
+    /// Transposed values in blocks must be refused.
+    TransposedBlocks,
     /// NaN, infinities, denormals in the new rows.
     Spoiled,
     /// New rows half-way between two codes of the cache's format.
@@ -86,6 +92,7 @@ impl Spec {
             kv_heads: 2,
             head_dim: 64,
             data: Data::Gauss,
+            caches: Caches::TokenMajor,
             packing: Packing::Dense,
             seed: 1,
         }
@@ -100,7 +107,9 @@ impl Spec {
                     (self.seqs - 1, row % self.slots)
                 }
                 // 7919 divides no number of slots here, so that no place occurs twice.
-                Topic::Scatter => ((row * 7919 + 5) % all / self.slots, (row * 7919 + 5) % all % self.slots),
+                Topic::Scatter | Topic::Layouts | Topic::TransposedBlocks => {
+                    ((row * 7919 + 5) % all / self.slots, (row * 7919 + 5) % all % self.slots)
+                }
                 Topic::LastSlot => (self.seqs - 1, self.slots - 1 - row),
                 Topic::PastTheEnd => (0, self.slots - self.rows + row + 1),
                 Topic::NoSuchSequence => (self.seqs, row),
@@ -135,13 +144,14 @@ impl Spec {
         let (k_cache, v_cache) = (cache(self.format, caches, whole), cache(self.values, caches, whole));
         let (seqs, positions): (Vec<u32>, Vec<u32>) =
             self.places().into_iter().map(|(seq, position)| (index(seq), index(position))).unzip();
+        let [keys, slots] = self.caches.orders();
         Record::new(Stem::KvWrite)
             .floats("k", &shape, &k, self.packing)
             .floats("v", &shape, &v, self.packing)
             .indices("seqs", &seqs)
             .indices("positions", &positions)
-            .out_holding("k_cache", self.format, &whole, &k_cache, self.packing)
-            .out_holding("v_cache", self.values, &whole, &v_cache, self.packing)
+            .out_holding_in("k_cache", self.format, &whole, &k_cache, self.packing, keys)
+            .out_holding_in("v_cache", self.values, &whole, &v_cache, self.packing, slots)
     }
 }
 
@@ -154,13 +164,49 @@ impl Spec {
             Topic::Append | Topic::LastSlot | Topic::Spoiled | Topic::PastTheEnd | Topic::NoSuchSequence => {
                 self.rows <= self.slots
             }
-            Topic::Scatter => self.rows <= self.seqs * self.slots,
+            Topic::Scatter | Topic::Layouts | Topic::TransposedBlocks => self.rows <= self.seqs * self.slots,
             Topic::HalfWay | Topic::NearHalfWay => {
                 self.rows <= self.slots && caches.iter().any(|c| c.is_quantised())
             }
             Topic::Duplicate => (2..=2 * self.slots).contains(&self.rows),
         };
-        whole && topic
+        whole && topic && self.caches.suit(self.format, self.values)
+    }
+}
+
+impl KvWrite {
+    /// Cases of caches that are not token-major.
+    fn in_other_layouts() -> Vec<Spec> {
+        let axes = Axes::new()
+            .axis(Caches::OTHERS, |s: &mut Spec, v| s.caches = v)
+            .axis(DType::CACHE, |s: &mut Spec, v| s.format = v)
+            .axis(DType::CACHE, |s: &mut Spec, v| s.values = v)
+            .axis([1, 5, 32], |s: &mut Spec, v| s.rows = v)
+            .axis([1, 3], |s: &mut Spec, v| s.seqs = v)
+            .axis([7, 33, 64], |s: &mut Spec, v| s.slots = v)
+            .axis([2, 9], |s: &mut Spec, v| s.kv_heads = v)
+            .axis([64, 80, 128], |s: &mut Spec, v| s.head_dim = v)
+            .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v);
+        let plain = Spec::plain();
+        let scatter = Spec { topic: Topic::Scatter, ..plain.clone() };
+        let mut specs = axes.array(&scatter, Strength::Triples, Spec::is_sensible);
+        for (kind, topic) in
+            [(Kind::Exact, Topic::LastSlot), (Kind::Hostile, Topic::Spoiled), (Kind::Law, Topic::Layouts)]
+        {
+            let about = Spec { kind, topic, ..plain.clone() };
+            specs.extend(axes.array(&about, Strength::Pairs, Spec::is_sensible));
+        }
+        let blocks = Spec { kind: Kind::Hostile, topic: Topic::TransposedBlocks, ..plain.clone() };
+        specs.push(Spec { values: DType::Q8_0, ..blocks });
+        // Fewer elements than a block of threads has.
+        for cache in DType::FLOATS {
+            let small =
+                Spec { format: cache, values: cache, kv_heads: 1, head_dim: 33, rows: 2, ..plain.clone() };
+            specs.extend(
+                [Caches::KTransposed, Caches::VTransposed].map(|caches| Spec { caches, ..small.clone() }),
+            );
+        }
+        specs
     }
 }
 
@@ -216,6 +262,7 @@ impl Family for KvWrite {
         }
         // More rows than fit in 16 bits.
         specs.push(Spec { rows: 65_537, slots: 65_540, kv_heads: 1, head_dim: 32, ..plain });
+        specs.extend(Self::in_other_layouts());
         for (at, spec) in specs.iter_mut().enumerate() {
             spec.seed = 1 + at as u64;
         }
@@ -225,21 +272,25 @@ impl Family for KvWrite {
     fn strategy() -> BoxedStrategy<Spec> {
         let shape = (1usize..20, 1usize..4, 1usize..40, 1usize..5, 1usize..9);
         let cache = select(DType::CACHE.to_vec());
-        ((cache.clone(), cache), shape, select(Data::RANDOM.to_vec()), any::<bool>(), any::<u64>())
-            .prop_map(|((format, values), (rows, seqs, more, kv_heads, blocks), data, padded, seed)| Spec {
-                format,
-                kind: Kind::Exact,
-                topic: Topic::Append,
-                values,
-                rows,
-                seqs,
-                slots: rows + more,
-                kv_heads,
-                head_dim: blocks * format.block_len().max(values.block_len()).max(4),
-                data,
-                packing: if padded { Packing::Padded } else { Packing::Dense },
-                seed,
-            })
+        let caches = prop_oneof![2 => Just(Caches::TokenMajor), 1 => select(Caches::OTHERS.to_vec())];
+        ((cache.clone(), cache, caches), shape, select(Data::RANDOM.to_vec()), any::<bool>(), any::<u64>())
+            .prop_map(
+                |((format, values, caches), (rows, seqs, more, kv_heads, blocks), data, padded, seed)| Spec {
+                    format,
+                    kind: Kind::Exact,
+                    topic: Topic::Append,
+                    values,
+                    rows,
+                    seqs,
+                    slots: rows + more,
+                    kv_heads,
+                    head_dim: blocks * format.block_len().max(values.block_len()).max(4),
+                    data,
+                    caches: if caches.suit(format, values) { caches } else { Caches::HeadMajor },
+                    packing: if padded { Packing::Padded } else { Packing::Dense },
+                    seed,
+                },
+            )
             .boxed()
     }
 
@@ -247,7 +298,8 @@ impl Family for KvWrite {
         let caches = |format| DType::CACHE.map(|values| Spec { format, values, rows: 2, ..Spec::plain() });
         let packed =
             |spec: Spec| [Packing::Dense, Packing::Padded].map(|packing| Spec { packing, ..spec.clone() });
-        DType::CACHE.into_iter().flat_map(caches).flat_map(packed).collect()
+        let transposed = Spec { caches: Caches::KTransposed, rows: 2, ..Spec::plain() };
+        DType::CACHE.into_iter().flat_map(caches).flat_map(packed).chain([transposed]).collect()
     }
 
     fn record(spec: &Spec) -> Record {
@@ -272,6 +324,19 @@ impl Family for KvWrite {
             | Topic::Spoiled
             | Topic::HalfWay
             | Topic::NearHalfWay => trial.conform(&record).map(drop),
+            Topic::Layouts => {
+                let plain = Spec { caches: Caches::TokenMajor, ..spec.clone() }.record();
+                let (token_major, other) = (trial.outputs(&plain)?, trial.outputs(&record)?);
+                for ((name, _, plain), (_, _, other)) in token_major.iter().zip(&other) {
+                    trial.same_bits(&format!("'{name}' token-major = in any other layout"), plain, other);
+                }
+                Ok(())
+            }
+            Topic::TransposedBlocks => {
+                let shape = [spec.seqs, spec.slots, spec.kv_heads, spec.head_dim];
+                trial.refused(&super::cache::transposed(&record, "v_cache", shape), "v_cache", Check::Stride);
+                Ok(())
+            }
             Topic::PastTheEnd => {
                 trial.refused(&record, "positions", Check::Index);
                 Ok(())

@@ -1,6 +1,6 @@
 //! Cases of `matmul`.
 
-use kernels::{Activations, DType, Record, Size, Stem, Weights};
+use kernels::{Activations, Check, DType, Layout, Record, Size, Stem, Weights};
 use proptest::prelude::*;
 use proptest::sample::select;
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,9 @@ pub struct Spec {
     k: usize,
     bias: bool,
     data: Data,
+    /// Whether the weights are column-major.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    columns: bool,
     packing: Packing,
     seed: u64,
 }
@@ -50,6 +53,10 @@ enum Topic {
     Extremes,
     /// A row's result does not depend on the other rows.
     RowInvariance,
+    /// Column-major weights give the same as those weights in rows.
+    Layouts,
+    /// Column-major weights in blocks must be refused.
+    ColumnsOfBlocks,
 }
 
 impl Spec {
@@ -64,6 +71,7 @@ impl Spec {
             k: 256,
             bias: false,
             data: Data::Gauss,
+            columns: false,
             packing: Packing::Dense,
             seed: 1,
         }
@@ -77,12 +85,14 @@ impl Spec {
         let random = &mut Random::new(self.seed ^ 0x77);
         let style = if self.kind == Kind::Exact { Style::Integers } else { Style::Model };
         let weight = weights(self.format, style, random, self.n, self.k);
-        let mut record = Record::new(Stem::Matmul).floats("x", &[m, self.k], x, self.packing).bytes(
+        let order = if self.columns { &[1, 0] } else { &[0, 1] };
+        let mut record = Record::new(Stem::Matmul).floats("x", &[m, self.k], x, self.packing).bytes_in(
             "weight",
             self.format,
             &[self.n, self.k],
             &weight,
             self.packing,
+            order,
         );
         if self.bias {
             let bias = self.data.values(random, 1, self.n);
@@ -97,6 +107,34 @@ const ROWS: [usize; 11] = [1, 2, 3, 4, 7, 8, 31, 32, 33, 64, 65];
 
 /// Rows of the weights.
 const OUTPUTS: [usize; 9] = [1, 2, 31, 32, 33, 64, 65, 127, 129];
+
+impl Matmul {
+    /// Cases of column-major weights.
+    fn column_major() -> Vec<Spec> {
+        let plain = Spec { columns: true, ..Spec::plain(DType::F32) };
+        let axes = |data: &'static [Data]| {
+            Axes::new()
+                .axis(DType::FLOATS, |s: &mut Spec, v| s.format = v)
+                .axis([1, 3, 8, 33], |s: &mut Spec, v| s.m = v)
+                .axis([1, 2, 31, 33, 129], |s: &mut Spec, v| s.n = v)
+                // Square with 33, where reading rows for columns stays inside.
+                .axis([1, 33, 64, 255, 576], |s: &mut Spec, v| s.k = v)
+                .axis([false, true], |s: &mut Spec, v| s.bias = v)
+                .axis(data.iter().copied(), |s: &mut Spec, v| s.data = v)
+                .axis([Packing::Dense, Packing::Padded], |s: &mut Spec, v| s.packing = v)
+        };
+        let any = |_: &Spec| true;
+        let mut specs = axes(&[Data::Gauss, Data::Heavy]).array(&plain, Strength::Triples, any);
+        let exact = Spec { kind: Kind::Exact, ..plain.clone() };
+        specs.extend(axes(&[Data::Integers]).array(&exact, Strength::Pairs, any));
+        let law = Spec { kind: Kind::Law, topic: Topic::Layouts, ..plain.clone() };
+        specs.extend(axes(&[Data::Gauss]).array(&law, Strength::Pairs, any));
+        let blocks = Spec { kind: Kind::Hostile, topic: Topic::ColumnsOfBlocks, columns: false, ..plain };
+        let quantised = DType::WEIGHTS.into_iter().filter(|format| format.is_quantised());
+        specs.extend(quantised.map(|format| Spec { format, ..blocks.clone() }));
+        specs
+    }
+}
 
 impl Family for Matmul {
     const STEM: Stem = Stem::Matmul;
@@ -156,6 +194,7 @@ impl Family for Matmul {
         for (m, n) in [(65_537, 1), (3, 65_537)] {
             specs.push(Spec { m, n, k: 32, packing: Packing::Dense, ..plain.clone() });
         }
+        specs.extend(Self::column_major());
         for (at, spec) in specs.iter_mut().enumerate() {
             spec.seed = 1 + at as u64;
         }
@@ -166,19 +205,23 @@ impl Family for Matmul {
         let shape = (1usize..70, 1usize..140, 1usize..40);
         let format = select(DType::WEIGHTS.to_vec());
         let data = select(Data::RANDOM.to_vec());
-        (format, shape, any::<bool>(), data, any::<bool>(), any::<u64>())
-            .prop_map(|(format, (m, n, blocks), bias, data, padded, seed)| {
+        let columns = prop_oneof![3 => Just(false), 1 => Just(true)];
+        (format, shape, any::<bool>(), data, (columns, any::<bool>()), any::<u64>())
+            .prop_map(|(format, (m, n, blocks), bias, data, (columns, padded), seed)| {
+                let columns = columns && !format.is_quantised();
                 let k = if format.block_len() == 256 { blocks.div_ceil(8) } else { blocks }
                     * format.block_len().max(3);
                 let packing = if padded { Packing::Padded } else { Packing::Dense };
-                Spec { format, kind: Kind::Bounded, topic: Topic::Values, m, n, k, bias, data, packing, seed }
+                let (kind, topic) = (Kind::Bounded, Topic::Values);
+                Spec { format, kind, topic, m, n, k, bias, data, columns, packing, seed }
             })
             .boxed()
     }
 
     fn forms() -> Vec<Spec> {
         let rows = |format| [1, 2, 3, 8, 33].map(|m| Spec { m, bias: m == 2, ..Spec::plain(format) });
-        DType::WEIGHTS.into_iter().flat_map(rows).collect()
+        let columns = Spec { columns: true, ..Spec::plain(DType::F16) };
+        DType::WEIGHTS.into_iter().flat_map(rows).chain([columns]).collect()
     }
 
     fn record(spec: &Spec) -> Record {
@@ -223,8 +266,33 @@ impl Family for Matmul {
                 trial.conform(&spec.record(spec.m, &x)).map(drop)
             }
             Topic::RowInvariance => row_invariance(spec, trial),
+            Topic::Layouts => {
+                let rows = Spec { columns: false, ..spec.clone() };
+                let [rows, columns] = [&rows, spec].map(|s| trial.outputs(&s.record(s.m, &s.x())));
+                trial.same_rows("column-major = row-major", &rows?[0].2, &columns?[0].2);
+                Ok(())
+            }
+            Topic::ColumnsOfBlocks => {
+                let record = spec.record(spec.m, &spec.x());
+                trial.refused(&columns_of_blocks(&record), "weight", Check::Stride);
+                Ok(())
+            }
         }
     }
+}
+
+/// The op with its weights called column-major, blocks or not.
+fn columns_of_blocks(record: &Record) -> Record {
+    record.operands().iter().fold(Record::new(record.stem), |changed, operand| {
+        let layout = match operand.name.as_str() {
+            "weight" => {
+                let (n, k) = (operand.layout.dim(0), operand.layout.dim(1));
+                Layout::strided(operand.layout.dtype(), &[n, k], &[1, n])
+            }
+            _ => operand.layout,
+        };
+        changed.operand(&operand.name, operand.role, layout, operand.bytes.clone())
+    })
 }
 
 /// Integers with sums below 2^24: equal bits in any order, unless the backend declares that it rounds the operands.

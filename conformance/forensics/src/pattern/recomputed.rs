@@ -277,11 +277,11 @@ fn heads_by_modulo(record: &Record) -> Option<Record> {
     let heads = record.find("q")?.layout.dim(1);
     let spread = |o: &mut RecordOperand| {
         let (layout, kv_heads) = (o.layout, o.layout.dim(2));
-        let rows: Vec<_> = layout.rows().collect();
-        let slots = rows.chunks(kv_heads.max(1));
-        let bytes = slots
-            .flat_map(|slot| (0..heads).flat_map(|h| o.bytes[slot[h % kv_heads].clone()].iter().copied()));
-        let bytes = bytes.collect();
+        let dense = layout.gather(&o.bytes, 0).unwrap_or_default();
+        let head = layout.dtype().bytes_of(layout.dim(3)).unwrap_or(1);
+        let slots = dense.chunks_exact(kv_heads.max(1) * head);
+        let spread = slots.flat_map(|slot| (0..heads).map(move |h| &slot[h % kv_heads * head..][..head]));
+        let bytes = spread.flatten().copied().collect();
         o.layout = Layout::contiguous(layout.dtype(), &[layout.dim(0), layout.dim(1), heads, layout.dim(3)]);
         o.bytes = bytes;
     };
