@@ -70,6 +70,19 @@ class Case:
         return self
 
 
+def arranged(raw, shape, order):
+    """The buffer of a tensor whose elements (or bytes), in row-major order, are `raw`, with its dimensions in memory in `order`, outermost
+    first, and its strides in elements."""
+    last = len(shape) - 1
+    whole = order[-1] == last  # Rows stay in one piece, blocks and all.
+    parts = np.ascontiguousarray(raw).reshape(*(shape[:-1] if whole else shape), -1)
+    buffer = np.ascontiguousarray(parts.transpose(*order[: last + 1 - whole], last + 1 - whole))
+    strides, span = [0] * len(shape), 1
+    for axis in reversed(order):
+        strides[axis], span = span, span * shape[axis]
+    return buffer, strides
+
+
 def form(dtype, shape, strides, offset):
     """A layout as capsules store it: dense strides and offset 0 are left out."""
     layout = {"dtype": dtype, "shape": list(shape)}

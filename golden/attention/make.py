@@ -4,7 +4,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/attention/ma
 """
 
 import numpy as np
-from capsule import SHORT, Case, Floats, write
+from capsule import SHORT, Case, Floats, arranged, write
 from gguf.constants import GGMLQuantizationType
 from gguf.quants import dequantize, quantize
 
@@ -38,14 +38,15 @@ def stored(values, dtype):
     return held.raw, held.values
 
 
-def case(rng, name, heads, cache, rows, dtypes=("f32", "f32"), scale=None, window=None, softcap=None, spread=1.0, unseen=None, types=("f32", "f32")):
-    """`rows` is a list of (sequence, position), `cache` the shape [seqs, slots, kv_heads, dim]; `unseen` fills what no row sees."""
+def case(rng, name, heads, cache, rows, dtypes=("f32", "f32"), scale=None, window=None, softcap=None, spread=1.0, unseen=None, types=("f32", "f32"), orders=(None, None)):
+    """`rows` is a list of (sequence, position), `cache` the shape [seqs, slots, kv_heads, dim]; `unseen` fills what no row sees;
+    `orders` are the dimensions of either cache as they lie in memory."""
     seqs, positions = (list(column) for column in zip(*rows))
     scale = float(np.float32(cache[3] ** -0.5 if scale is None else scale))
     q = Floats(rng.standard_normal((len(rows), heads, cache[3])) * spread, types[0])
     made = Case(name, "attention", scale=scale, window=window, softcap=softcap).floats("q", q)
     decoded = []
-    for operand, dtype in zip(["k_cache", "v_cache"], dtypes):
+    for operand, dtype, order in zip(["k_cache", "v_cache"], dtypes, orders):
         values = (rng.standard_normal(cache) * spread).astype(np.float32)
         if unseen is not None:
             hidden = np.ones(cache[:2], bool)
@@ -53,7 +54,8 @@ def case(rng, name, heads, cache, rows, dtypes=("f32", "f32"), scale=None, windo
                 hidden[seq, max(0, position + 1 - (window or position + 1)) : position + 1] = False
             values[hidden] = unseen
         held, values = stored(values, dtype)
-        made.input(operand, held, dtype=dtype, shape=cache)
+        held, strides = (held, None) if order is None else arranged(held, cache, order)
+        made.input(operand, held, dtype=dtype, shape=cache, strides=strides)
         decoded.append(values)
     made.indices("seqs", seqs).indices("positions", positions)
     return made.output("out", attention(q.values, *decoded, seqs, positions, scale, window, softcap), dtype=types[1])
@@ -82,6 +84,17 @@ def cases(rng):
         yield case(rng, ",".join(types[:2]), 4, (2, 10, 2, 32), [(0, 9), (1, 5)], dtypes=("f16", "q8_0"), types=types)
     for dtypes in [("bf16", "bf16"), ("q8_0", "bf16")]:
         yield case(rng, "k={},v={}".format(*dtypes), 4, (1, 14, 2, 64), [(0, 12), (0, 13)], dtypes=dtypes)
+    tokens, heads, slots = (0, 1, 2, 3), (0, 2, 1, 3), (0, 2, 3, 1)
+    for dtypes in [("f32", "f32"), ("f16", "f16"), ("q8_0", "q8_0"), ("bf16", "f16")]:
+        rows = [(1, 8), (0, 3), (1, 9)]
+        yield case(rng, "head-major,k={},v={}".format(*dtypes), 6, (2, 11, 3, 32), rows, dtypes=dtypes, orders=(heads, heads))
+    for dtypes in [("f32", "f32"), ("f16", "q8_0"), ("bf16", "bf16")]:
+        yield case(rng, "k transposed,k={},v={}".format(*dtypes), 6, (2, 11, 3, 32), rows, dtypes=dtypes, orders=(slots, heads))
+    # Square: as many slots as a head is long.
+    yield case(rng, "k transposed,square", 4, (1, 8, 2, 8), [(0, 7), (0, 5)], orders=(slots, tokens))
+    for dtypes in [("f32", "f16"), ("q8_0", "f32"), ("f16", "bf16")]:
+        rows = [(1, 8), (0, 5)]
+        yield case(rng, "v transposed,k={},v={}".format(*dtypes), 4, (2, 9, 2, 32), rows, dtypes=dtypes, orders=(tokens, slots))
 
 
 write("golden/attention/attention.safetensors", SEED, list(cases(np.random.default_rng(SEED))), ["gguf"])

@@ -34,6 +34,13 @@ def cases(rng):
         case = Case(f"{dtype},rows=3,n={length},one row again and again", "copy")
         case.input("x", row, dtype, (3, length), strides=(0, 1))
         yield case.output("out", np.broadcast_to(row, (3, *row.shape)), (3, length), dtype)
+    for dtype in ["f32", "f16", "bf16", "u32"]:
+        nbytes = size(dtype)[1]
+        for rows, columns, pitch in [(5, 5, 5), (3, 7, 4), (34, 2, 40)]:
+            held = rng.integers(0, 256, (columns, pitch, nbytes), np.uint8)
+            case = Case(f"{dtype},rows={rows},n={columns},transposed", "copy")
+            case.input("x", held, dtype, (rows, columns), strides=(1, pitch))
+            yield case.output("out", held[:, :rows].transpose(1, 0, 2), (rows, columns), dtype)
 
 
 write("golden/copy/copy.safetensors", SEED, list(cases(np.random.default_rng(SEED))), ["gguf"])

@@ -4,7 +4,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/kv_write/mak
 """
 
 import numpy as np
-from capsule import SHORT, Case, Floats, write
+from capsule import SHORT, Case, Floats, arranged, write
 from gguf.constants import GGMLQuantizationType
 from gguf.quants import quantize
 
@@ -19,8 +19,9 @@ def encode(values, dtype):
         return Floats(values, dtype).raw.view(np.uint8)
 
 
-def case(rng, name, dtypes, cache, slots, edit=lambda k, v: None, types=("f32", "f32")):
-    """Rows written to `slots`, a list of (sequence, position), of a dense cache [seqs, slots, heads, dim] of random bytes."""
+def case(rng, name, dtypes, cache, slots, edit=lambda k, v: None, types=("f32", "f32"), orders=(None, None)):
+    """Rows written to `slots`, a list of (sequence, position), of a dense cache [seqs, slots, heads, dim] of random bytes; `orders` are its
+    dimensions as they lie in memory."""
     rows, (heads, dim) = len(slots), cache[2:]
     new = [(rng.standard_normal((rows, heads, dim)) * spread).astype(np.float32) for spread in (1.0, 30.0)]
     edit(*new)
@@ -29,12 +30,13 @@ def case(rng, name, dtypes, cache, slots, edit=lambda k, v: None, types=("f32", 
     seqs, positions = (list(column) for column in zip(*slots))
     made = Case(name, "kv_write").floats("k", held[0]).floats("v", held[1])
     made.indices("seqs", seqs).indices("positions", positions)
-    for operand, values, dtype in zip(["k_cache", "v_cache"], new, dtypes):
+    for operand, values, dtype, order in zip(["k_cache", "v_cache"], new, dtypes, orders):
         head = encode(np.zeros(dim, np.float32), dtype).size
         before = rng.integers(0, 256, (*cache[:3], head), dtype=np.uint8)
         after = before.copy()
         after[seqs, positions] = encode(values, dtype)
-        made.output(operand, after, shape=cache, dtype=dtype, before=before)
+        before, strides = (before, None) if order is None else arranged(before, cache, order)
+        made.output(operand, after, shape=cache, dtype=dtype, before=before, strides=strides)
     return made
 
 
@@ -76,6 +78,15 @@ def cases(rng):
             yield case(rng, f"{','.join(types[:2])},k={dtypes[0]},v={dtypes[1]}", dtypes, (2, 3, 2, 32), [(1, 2), (0, 0)], types=types)
     for dtypes in [("bf16", "bf16"), ("f16", "bf16"), ("bf16", "q8_0")]:
         yield case(rng, "k={},v={}".format(*dtypes), dtypes, (2, 5, 3, 64), [(1, 0), (1, 1), (1, 2), (0, 4), (0, 0)], zeros)
+    tokens, heads, slots = (0, 1, 2, 3), (0, 2, 1, 3), (0, 2, 3, 1)
+    for name, orders, all_types in [
+        ("head-major", (heads, heads), [("f32", "f16"), ("q8_0", "q8_0"), ("bf16", "f32")]),
+        ("k transposed", (slots, heads), [("f32", "q8_0"), ("f16", "f16"), ("bf16", "bf16")]),
+        ("v transposed", (tokens, slots), [("q8_0", "f16"), ("f32", "f32"), ("f16", "bf16")]),
+    ]:
+        for dtypes in all_types:
+            rows = [(1, 0), (0, 4), (1, 2), (0, 0)]
+            yield case(rng, "{},k={},v={}".format(name, *dtypes), dtypes, (2, 5, 3, 32), rows, orders=orders)
 
 
 write("golden/kv_write/kv_write.safetensors", SEED, list(cases(np.random.default_rng(SEED))), ["gguf"])

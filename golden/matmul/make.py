@@ -5,7 +5,7 @@ Run from the top of the repository: PYTHONPATH=golden python golden/matmul/make.
 
 import numpy as np
 from blocks import FORMATS, block_len, tensor
-from capsule import SHORT, Case, Floats, write
+from capsule import SHORT, Case, Floats, arranged, write
 
 SEED = 20_002
 
@@ -60,6 +60,16 @@ def cases(rng):
             x, bias = (Floats(rng.standard_normal(shape), dtype) for shape, dtype in zip([(3, 64), (5,)], types))
             made = Case(f"{dtype},{','.join(types[:3])}", "matmul").floats("x", x).input("weight", raw, dtype, (5, 64))
             yield made.floats("bias", bias).output("out", product(x.values, weight, bias.values), dtype=types[2])
+    # Column-major weights, square ones among them, and with NaN between the columns.
+    for dtype, m, n, k in [("f32", 3, 7, 33), ("f16", 1, 16, 16), ("bf16", 9, 5, 64)]:
+        x, weight = activations(rng, m, k), Floats(rng.standard_normal((n, k)) * 0.05, dtype)
+        columns, strides = arranged(weight.raw, (n, k), (1, 0))
+        made = Case(f"{dtype},m={m},n={n},k={k},column-major", "matmul").input("x", x)
+        yield made.input("weight", columns, dtype, (n, k), strides=strides).output("out", product(x, weight.values))
+    x, apart = activations(rng, 2, 4), np.full((4, 8), np.nan, np.float32)
+    apart[:, :6] = rng.standard_normal((4, 6))
+    made = Case("f32,m=2,n=6,k=4,column-major,padded", "matmul").input("x", x).input("weight", apart, shape=(6, 4), strides=(1, 8))
+    yield made.output("out", product(x, apart[:, :6].T))
     # Large terms that cancel: what is left is far below what the terms' rounding would be in f32.
     x = np.array([[1e8, 1.0, -1e8]], np.float32)
     weight = np.array([[1.0, 1e-3, 1.0], [3.0, 1.0, 3.0]], np.float32)

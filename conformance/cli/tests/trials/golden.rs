@@ -10,7 +10,7 @@ use conformance::oracle;
 use conformance::suite::JUDGE;
 use conformance::trial::{self, Finder, Stop};
 use forensics::capsule::{self, Capsule, Stored};
-use kernels::{Expected, Stem};
+use kernels::{DType, Expected, Layout, Stem};
 use libtest_mimic::{Failed, Trial};
 
 /// A trial for each op: `golden/<backend>/<op>`.
@@ -19,6 +19,12 @@ pub fn trials(backend: &'static str) -> Vec<Trial> {
         let stem = *stem;
         Trial::test(format!("golden/{backend}/{stem}"), move || check_all(backend, stem))
     };
+    Stem::ALL.iter().map(trial).collect()
+}
+
+/// A trial for each op: `golden/forms/<op>`.
+pub fn forms() -> Vec<Trial> {
+    let trial = |&stem: &Stem| Trial::test(format!("golden/forms/{stem}"), move || check_forms(stem));
     Stem::ALL.iter().map(trial).collect()
 }
 
@@ -42,6 +48,33 @@ fn check_all(backend: &str, stem: Stem) -> Result<(), Failed> {
         }
         for case in cases {
             check(backend, &case).map_err(|what| format!("{}, {}: {what}", file.display(), case.name))?;
+        }
+    }
+    Ok(())
+}
+
+/// Floats in every type, and transposed operands in every one where they may be so, are among the capsules of an op.
+fn check_forms(stem: Stem) -> Result<(), Failed> {
+    let mut cases = Vec::new();
+    for file in files(stem)? {
+        cases.extend(capsule::read(&file)?);
+    }
+    let facts = stem.facts();
+    let any = |operand: &str, is: &dyn Fn(&Layout) -> bool| {
+        cases.iter().any(|case| case.record.find(operand).is_some_and(|o| is(&o.layout)))
+    };
+    for &operand in facts.floats {
+        for dtype in DType::FLOATS {
+            if !any(operand, &|layout| layout.dtype() == dtype) {
+                return Err(format!("no capsule of {stem} has '{operand}' in {dtype}").into());
+            }
+        }
+    }
+    for &operand in facts.transposable {
+        for dtype in DType::FLOATS {
+            if !any(operand, &|layout| layout.dtype() == dtype && layout.is_transposed()) {
+                return Err(format!("no capsule of {stem} has '{operand}' transposed in {dtype}").into());
+            }
         }
     }
     Ok(())

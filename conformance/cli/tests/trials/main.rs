@@ -18,7 +18,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 fn main() -> ExitCode {
     let arguments = Arguments::from_args();
     let backends = KNOWN.iter().map(|backend| backend.name).chain(["soft-deferred", "soft-random"]);
-    let trials = backends.flat_map(trials).collect();
+    let trials = backends.flat_map(trials).chain(golden::forms()).collect();
     libtest_mimic::run(&arguments, trials).exit_code()
 }
 
