@@ -1,11 +1,11 @@
 //! All mutants of backends.
 
 use crate::mutant::Mutant;
-use crate::{addresses, faults, order, types, values};
+use crate::{addresses, faults, layouts, order, types, values};
 
 /// All mutants that compute something wrong.
 pub fn mutants() -> Vec<Mutant> {
-    [addresses::mutants(), order::mutants(), values::mutants(), types::mutants()].concat()
+    [addresses::mutants(), order::mutants(), values::mutants(), types::mutants(), layouts::mutants()].concat()
 }
 
 /// The mutant called `name`, those that fault included.

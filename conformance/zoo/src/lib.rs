@@ -1,7 +1,7 @@
 //! Who tests the tests: mutants, each with one bug that somebody has made, and which check finds which.
 //!
 //! * [`mutant`]: a backend with a planted bug: the reference on a changed op, or with changed results.
-//! * [`addresses`], [`order`], [`values`], [`types`]: the bugs, by what they are about.
+//! * [`addresses`], [`order`], [`values`], [`types`], [`layouts`]: the bugs, by what they are about.
 //! * [`faults`]: bugs that fault, for a model's path. [`sabotage`] plants a mutant there, and a [`probe`] says whether it was reached.
 //! * [`catalogue`]: all mutants of backends, by name.
 //! * [`device`]: bugs in device code, on the software device.
@@ -17,6 +17,7 @@ pub mod catalogue;
 pub mod device;
 pub mod faults;
 pub mod harness;
+pub mod layouts;
 pub mod machine;
 pub mod matrix;
 pub mod mutant;
