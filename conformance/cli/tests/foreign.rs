@@ -183,7 +183,7 @@ fn a_transposed_operand_is_asked_of_kernels_that_say_so() {
     ] {
         fs::write(folder.path().join("m.toml"), copy_columns(more)).unwrap();
         let flags = ["--kernels", object, "--manifest", "m.toml", "--json", "r.json"];
-        let filter = &["check", "copy/ /f32/ to=f32 n=33,"][..];
+        let filter = &["check", "copy/ to=f32 n=33,"][..];
         let text = ends_with(0, folder.path(), &[filter, &flags].concat());
         let json: Value = serde_json::from_slice(&fs::read(folder.path().join("r.json")).unwrap()).unwrap();
         let of = |transposed| verdicts(&json, move |name| name.contains("columns=true") == transposed);

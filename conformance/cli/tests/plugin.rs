@@ -83,7 +83,7 @@ fn a_right_plug_in_conforms_and_what_it_lacks_is_no_pass() {
 #[test]
 fn operands_that_do_not_lie_in_rows_are_asked_of_a_plug_in_that_says_so() {
     for (fault, verdict) in [("copies", "unsupported"), ("copies-columns", "passed")] {
-        let (ran, report) = check(fault, "copy/ /f32/ to=f32 n=33,");
+        let (ran, report) = check(fault, "copy/ to=f32 n=33,");
         assert_eq!(ran.code, Some(0), "{}{}", ran.text, ran.errors);
         let cases = cases(&report);
         let [columns, rows]: [Vec<_>; 2] = [true, false]

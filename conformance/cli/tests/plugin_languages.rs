@@ -207,7 +207,7 @@ fn types_in_python_are_declared(_: &str) {
 fn layouts_in_python_are_declared(_: &str) {
     let copy = |declared: &str| {
         let body = format!("@assay.op{declared}\ndef copy(x, out):\n    out[...] = x");
-        check_python(&body, "copy/ /f32/ to=f32 n=33, columns=true")
+        check_python(&body, "copy/ to=f32 n=33, columns=true")
     };
     ended(&copy(""), 2, &["'x' is transposed in memory; copy takes rows there"]);
     ended(&copy("(layouts=['rows', 'transposed'])"), 0, &[" 0 failed, 0 unsupported"]);

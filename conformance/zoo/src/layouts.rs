@@ -48,6 +48,12 @@ pub fn mutants() -> Vec<Mutant> {
             |w| relaid(w, &CACHES, Arrangement::Transposed, Layout::densified),
         ),
         kernel(
+            "kv-write-transposed-padding-written",
+            Stem::KvWrite,
+            "a token goes behind the last slot of a transposed cache as well",
+            padding_written,
+        ),
+        kernel(
             "matmul-square-columns-as-rows",
             Stem::Matmul,
             "column-major weights are read as row-major where there are as many rows as columns",
@@ -64,6 +70,21 @@ pub fn mutants() -> Vec<Mutant> {
             |w| relaid(w, &["x"], Arrangement::Transposed, |l| with(l, &[(1, l.dim(0))])),
         ),
     ]
+}
+
+fn padding_written(w: &mut Work<'_>) -> Result<(), DeviceError> {
+    w.run()?;
+    let caches = CACHES.map(|name| w.operand(name).map(|o| o.layout));
+    for (layout, bytes) in caches.into_iter().flatten().zip(&mut w.outputs) {
+        let slots = layout.dim(1);
+        if layout.is_transposed()
+            && layout.stride(3) > slots
+            && let Some(byte) = bytes.get_mut(layout.row_offset(&[0, slots, 0]))
+        {
+            *byte ^= 0xff;
+        }
+    }
+    Ok(())
 }
 
 /// Runs the op with those of `names` that lie in memory as `found` lying as `taken_for` instead, which begins at the same byte.
