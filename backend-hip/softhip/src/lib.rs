@@ -35,6 +35,8 @@ mod prefetch;
 pub mod report;
 pub mod sched;
 pub mod trace;
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod transpose;
 pub mod waits;
 mod wide;
 

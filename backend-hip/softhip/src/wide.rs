@@ -60,6 +60,18 @@ impl Avx512 {
     }
 }
 
+/// Proof that this machine has AVX2, and that it is to be used.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Avx2(());
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+impl Avx2 {
+    pub(crate) fn get() -> Option<Self> {
+        (Vectors::chosen() >= Vectors::Avx2).then_some(Self(()))
+    }
+}
+
 /// Vectors that a machine may have.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

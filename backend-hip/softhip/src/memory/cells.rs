@@ -76,6 +76,12 @@ impl Cells {
         &self.words[first..first + count]
     }
 
+    /// All words from offset 0, and the one after them.
+    #[inline]
+    pub(super) fn all(&self) -> &[AtomicU32] {
+        &self.words[self.start..]
+    }
+
     /// Asks the host for the bytes at `offset`, if there are any: they are to be loaded soon.
     #[inline]
     pub(super) fn prefetch(&self, offset: u64) {

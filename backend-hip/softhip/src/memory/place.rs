@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::allocation::Allocation;
 use super::blocks::BLOCK;
+use super::bulk;
 use super::cells::index;
 use super::run::Run;
 use super::stretch::{self, Stretch};
@@ -46,7 +47,7 @@ impl Place<'_> {
             4 => self.load_rows::<1>(run, out),
             8 => self.load_rows::<2>(run, out),
             12 => self.load_rows::<3>(run, out),
-            _ => self.load_rows::<4>(run, out),
+            _ => self.load_quads(run, out),
         }
     }
 
@@ -122,14 +123,31 @@ impl Place<'_> {
     fn load_words(self, run: Run, out: &mut [Lanes]) {
         let register = &mut out[0];
         let cells = &self.allocation.cells;
-        if run.is_contiguous(4) && run.lanes().len() == WAVE {
-            for (four, at) in register.as_chunks_mut::<4>().0.iter_mut().zip((self.offset..).step_by(16)) {
-                *four = cells.load_dwords(at);
-            }
-            return;
+        if run.is_contiguous(4)
+            && run.lanes().len() == WAVE
+            && let Ok(words) = cells.words(self.offset, WAVE).try_into()
+        {
+            return bulk::load_row(words, register);
         }
         let words = cells.words(self.offset, index(run.words::<1>()));
         run.for_each(|lane, distance| register[lane] = words[index(distance / 4)].load(Ordering::Relaxed));
+    }
+
+    /// Loads lanes of four dwords each.
+    #[inline]
+    fn load_quads(self, run: Run, out: &mut [Lanes]) {
+        if run.lanes().len() == WAVE
+            && let Some(registers) = out.first_chunk_mut()
+        {
+            let first = self.offset % 4;
+            let words = (first + run.span(16)).div_ceil(4);
+            let words = self.allocation.cells.words(self.offset - first, index(words));
+            let (first, step) = (index(first), index(run.step()));
+            if bulk::load_quads(words, |lane| first + step * lane, registers) {
+                return;
+            }
+        }
+        self.load_rows::<4>(run, out);
     }
 
     /// Loads lanes of several dwords each.
@@ -222,8 +240,26 @@ impl Scattered<'_> {
             }
             8 => self.load_dwords::<2>(out),
             12 => self.load_dwords::<3>(out),
-            _ => self.load_dwords::<4>(out),
+            _ => self.load_quads(out),
         }
+    }
+
+    #[inline]
+    fn load_quads(self, out: &mut [Lanes]) {
+        let Self { allocation: Allocation { cells, base, .. }, addresses, exec } = self;
+        if exec == u64::MAX
+            && let Some(registers) = out.first_chunk_mut()
+        {
+            let at = |lane: usize| {
+                let offset = addresses[lane] - base;
+                cells.prefetch(offset + BLOCK);
+                index(offset)
+            };
+            if bulk::load_quads(cells.all(), at, registers) {
+                return;
+            }
+        }
+        self.load_dwords::<4>(out);
     }
 
     #[inline]

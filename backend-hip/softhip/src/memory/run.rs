@@ -30,10 +30,11 @@ fn neighbours(exec: u64) -> Option<(usize, usize)> {
     (all == exec).then_some((first as usize, count as usize))
 }
 
-/// The step between words that ascend evenly without wrapping.
+/// The step between words that ascend evenly without wrapping. `first` is 0, see [`InPairs::first`].
 #[inline(always)]
-fn even_step(words: &[u32]) -> Option<u32> {
-    let (&start, &second) = (words.first()?, words.get(1).unwrap_or(words.first()?));
+fn even_step(words: &[u32], first: usize) -> Option<u32> {
+    let &start = words.get(first)?;
+    let &second = words.get(first + 1).unwrap_or(&start);
     let step = second.wrapping_sub(start);
     let last = u64::from(start) + u64::from(step) * (words.len() as u64 - 1);
     let mut differing = 0;
@@ -46,6 +47,9 @@ fn even_step(words: &[u32]) -> Option<u32> {
 /// Finds a run among addresses whose high and low halves stand in two registers.
 struct InPairs<'a> {
     exec: u64,
+    /// The first active lane. To compare all lanes with lane 0, its number must not be known when this is compiled: lane 0 would be
+    /// left out, and vectors loaded from lane 1 on have to wait for the store of a register that has just been written.
+    first: usize,
     low: &'a Lanes,
     high: &'a Lanes,
 }
@@ -60,7 +64,7 @@ impl Job for InPairs<'_> {
         }
         let (first, count) = neighbours(self.exec)?;
         let (low, high) = (&self.low[first..first + count], &self.high[first..first + count]);
-        let step = even_step(low)?;
+        let step = even_step(low, 0)?;
         let differing = high.iter().fold(0, |bits, word| bits | (word ^ high[0]));
         let address = u64::from(low[0]) | (u64::from(high[0]) << 32);
         (differing == 0).then(|| Run::new(address, step.into(), first, count))
@@ -70,9 +74,11 @@ impl Job for InPairs<'_> {
 impl InPairs<'_> {
     #[inline(always)]
     fn of_all(&self) -> Option<Run> {
-        let step = even_step(self.low)?;
-        let differing = self.high.iter().fold(0, |bits, word| bits | (word ^ self.high[0]));
-        let address = u64::from(self.low[0]) | (u64::from(self.high[0]) << 32);
+        let first = self.first % WAVE;
+        let step = even_step(self.low, first)?;
+        let high = self.high[first];
+        let differing = self.high.iter().fold(0, |bits, word| bits | (word ^ high));
+        let address = u64::from(self.low[first]) | (u64::from(high) << 32);
         (differing == 0).then(|| Run::new(address, step.into(), 0, WAVE))
     }
 }
@@ -80,6 +86,8 @@ impl InPairs<'_> {
 /// Finds a run among 32-bit offsets.
 struct InOffsets<'a> {
     exec: u64,
+    /// As [`InPairs::first`].
+    first: usize,
     offsets: &'a Lanes,
 }
 
@@ -88,12 +96,12 @@ impl Job for InOffsets<'_> {
     #[inline(always)]
     fn run(self) -> Option<Run> {
         if self.exec == u64::MAX {
-            let step = even_step(self.offsets)?;
+            let step = even_step(self.offsets, self.first % WAVE)?;
             return Some(Run::new(self.offsets[0].into(), step.into(), 0, WAVE));
         }
         let (first, count) = neighbours(self.exec)?;
         let offsets = &self.offsets[first..first + count];
-        let step = even_step(offsets)?;
+        let step = even_step(offsets, 0)?;
         Some(Run::new(offsets[0].into(), step.into(), first, count))
     }
 }
@@ -113,14 +121,14 @@ impl Run {
     /// The run of the lanes in `exec` with addresses `high:low` plus `offset`, if it is one.
     #[inline]
     pub fn of_pairs(exec: u64, low: &Lanes, high: &Lanes, offset: i64) -> Option<Self> {
-        let run = widest(InPairs { exec, low, high })?;
+        let run = widest(InPairs { exec, first: exec.trailing_zeros() as usize, low, high })?;
         Some(Self { address: run.address.wrapping_add_signed(offset), ..run })
     }
 
     /// The run of the lanes in `exec` with addresses `base` plus an unsigned offset, if it is one.
     #[inline]
     pub fn of_offsets(exec: u64, base: u64, offsets: &Lanes) -> Option<Self> {
-        let run = widest(InOffsets { exec, offsets })?;
+        let run = widest(InOffsets { exec, first: exec.trailing_zeros() as usize, offsets })?;
         Some(Self { address: run.address.wrapping_add(base), ..run })
     }
 
