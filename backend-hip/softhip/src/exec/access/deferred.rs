@@ -36,15 +36,28 @@ impl Span {
         Self { first: first / BLOCK, last: last / BLOCK }
     }
 
-    /// The words of a set that have these blocks, each with their bits.
+    /// Calls `visit` with the words of a set that have these blocks, each with their bits. Mostly it is one word.
     #[inline(always)]
-    fn masks(self) -> impl Iterator<Item = (usize, u64)> {
+    fn for_each(self, mut visit: impl FnMut(usize, u64)) {
+        const WORDS: usize = BLOCKS / 64;
         let (first, last) = (self.first / 64, self.last / 64);
-        (first..).take(last - first + 1).map(move |word| {
-            let from = if word == first { self.first % 64 } else { 0 };
-            let to = if word == last { self.last % 64 } else { 63 };
-            (word % (BLOCKS / 64), (u64::MAX << from) & (u64::MAX >> (63 - to)))
-        })
+        let (from, to) = (u64::MAX << (self.first % 64), u64::MAX >> (63 - self.last % 64));
+        if first == last {
+            return visit(first % WORDS, from & to);
+        }
+        visit(first % WORDS, from);
+        for word in first + 1..last {
+            visit(word % WORDS, u64::MAX);
+        }
+        visit(last % WORDS, to);
+    }
+
+    /// Whether `of` has any of these blocks' bits; it answers a word of a set by its number.
+    #[inline(always)]
+    fn any(self, of: impl Fn(usize) -> u64) -> bool {
+        let mut any = 0;
+        self.for_each(|word, mask| any |= mask & of(word));
+        any != 0
     }
 }
 
@@ -55,33 +68,29 @@ pub(super) struct Blocks([u64; BLOCKS / 64]);
 impl Blocks {
     #[inline(always)]
     fn meets(&self, span: Span) -> bool {
-        span.masks().fold(0, |met, (word, mask)| met | (self.0[word] & mask)) != 0
+        span.any(|word| self.0[word])
     }
 
     /// Whether all of them that are in the span are in `other`, too.
     #[inline(always)]
     fn meets_only(&self, span: Span, other: &Self) -> bool {
-        span.masks().fold(0, |met, (word, mask)| met | (self.0[word] & mask & !other.0[word])) == 0
+        !span.any(|word| self.0[word] & !other.0[word])
     }
 
     #[inline(always)]
     fn contains(&self, span: Span) -> bool {
-        span.masks().fold(0, |missing, (word, mask)| missing | (mask & !self.0[word])) == 0
+        !span.any(|word| !self.0[word])
     }
 
     #[inline(always)]
     fn add(&mut self, span: Span) {
-        for (word, mask) in span.masks() {
-            self.0[word] |= mask;
-        }
+        span.for_each(|word, mask| self.0[word] |= mask);
     }
 
     /// Adds those of the span that are in `all` and not in `own`.
     #[inline(always)]
     fn add_common(&mut self, span: Span, all: &Self, own: &Self) {
-        for (word, mask) in span.masks() {
-            self.0[word] |= mask & all.0[word] & !own.0[word];
-        }
+        span.for_each(|word, mask| self.0[word] |= mask & all.0[word] & !own.0[word]);
     }
 
     fn join(&mut self, other: &Self) {
@@ -128,6 +137,8 @@ pub(super) struct Deferred {
     /// Where the listed writes are, of all waves and of each.
     written: Blocks,
     written_by: [Blocks; WAVES],
+    /// Waves from this one on have no listed writes.
+    writers: usize,
     /// Blocks in which several waves have listed writes.
     mixed: Blocks,
     /// Where accesses, and writes among them, have been recorded since the last barrier.
@@ -162,7 +173,8 @@ impl Deferred {
         self.list.clear();
         self.scattered.clear();
         (self.read, self.written, self.mixed) = Default::default();
-        self.written_by = Default::default();
+        self.written_by[..self.writers].fill(Blocks::default());
+        self.writers = 0;
     }
 
     #[inline(always)]
@@ -203,6 +215,7 @@ impl Deferred {
             self.mixed.add_common(span, &self.written, &self.written_by[wave as usize]);
             self.written.add(span);
             self.written_by[wave as usize].add(span);
+            self.writers = self.writers.max(wave as usize + 1);
         } else {
             self.read.add(span);
         }
@@ -258,17 +271,26 @@ impl Lds {
         true
     }
 
-    /// As [`defer`](Self::defer), of a read of `bytes` (whole words) at one address by all lanes.
+    /// As [`defer`](Self::defer), of a read of `bytes` (whole words) by each of all lanes, at one address or one after the other.
+    /// It is within LDS.
     #[inline(always)]
-    pub(super) fn defer_read_of_all(&mut self, at: u32, bytes: u32, wave: u32, offset: u32) -> bool {
-        let (first, last) = (at as usize / 4, (at + bytes - 1) as usize / 4);
+    pub(super) fn defer_read_in_a_row(
+        &mut self,
+        at: u32,
+        pattern: Pattern,
+        bytes: u32,
+        wave: u32,
+        offset: u32,
+    ) -> bool {
+        let all = if pattern == Pattern::Same { bytes } else { WAVE as u32 * bytes };
+        let (first, last) = (at as usize / 4, (at + all - 1) as usize / 4);
         if self.count > BLOCK * BLOCKS || last >= self.count {
             return false;
         }
         let span = Span::of_words(first, last);
         if self.checks.uninitialised
             && !self.deferred.initialised.contains(span)
-            && self.written[first..=last].iter().any(|&word| word != 15)
+            && !self.are_written_in_a_row(first, last, span)
         {
             return false;
         }
@@ -277,11 +299,18 @@ impl Lds {
                 return false;
             }
             self.deferred.read.add(span);
-            let pattern = Pattern::Same;
             let exec = u64::MAX;
             self.deferred.list.push(Listed { writes: false, wave, offset, exec, bytes, pattern, at });
         }
         true
+    }
+
+    /// All of these words have been written. Learns which blocks are wholly so.
+    fn are_written_in_a_row(&mut self, first: usize, last: usize, span: Span) -> bool {
+        if !self.deferred.looked_at.contains(span) {
+            self.look_at(span);
+        }
+        self.written[first..=last].iter().fold(15, |all, word| all & word) == 15
     }
 
     #[inline(always)]
@@ -391,7 +420,7 @@ impl Lds {
 
     #[cold]
     fn look_at(&mut self, span: Span) {
-        for (at, mask) in span.masks() {
+        span.for_each(|at, mask| {
             let mut rest = mask & !self.deferred.looked_at.0[at];
             while rest != 0 {
                 let first = BLOCK * (64 * at + rest.trailing_zeros() as usize);
@@ -401,7 +430,7 @@ impl Lds {
                 }
                 rest &= rest - 1;
             }
-        }
+        });
         self.deferred.looked_at.add(span);
     }
 
@@ -414,7 +443,8 @@ impl Lds {
         deferred.recorded.join(&deferred.written);
         deferred.recorded_writes.join(&deferred.written);
         (deferred.read, deferred.written, deferred.mixed) = Default::default();
-        deferred.written_by = Default::default();
+        deferred.written_by[..deferred.writers].fill(Blocks::default());
+        deferred.writers = 0;
         for Listed { writes, wave, offset, exec, bytes, pattern, at } in list {
             let addresses = match pattern {
                 Pattern::Any => scattered[at as usize],

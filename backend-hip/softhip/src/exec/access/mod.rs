@@ -3,6 +3,7 @@
 pub(super) mod atomic;
 mod banks;
 pub(super) mod buffer;
+mod columns;
 mod deferred;
 pub(super) mod ds;
 pub(super) mod flat;

@@ -1,5 +1,6 @@
 //! DS operations that move data between lanes and touch no memory.
 
+use super::columns;
 use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::commit;
 use crate::exec::core::uop::Uop;
@@ -25,9 +26,7 @@ fn bpermute(c: &mut Cx<'_>, u: &Uop) -> Step {
     let (address, data) = (&c.wave.v[usize::from(u.src[0])], &c.wave.v[usize::from(u.src[1])]);
     let mut pulled = [0; WAVE];
     if exec == u64::MAX {
-        for lane in 0..WAVE {
-            pulled[lane] = data[lane_of(address[lane].wrapping_add(offset))];
-        }
+        columns::fill(|lane| data[lane_of(address[lane].wrapping_add(offset))], &mut pulled);
     } else {
         for lane in 0..WAVE {
             let from = lane_of(address[lane].wrapping_add(offset));

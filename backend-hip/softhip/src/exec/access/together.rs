@@ -4,9 +4,9 @@
 //! of lanes. Whatever is wrong, or merely odd, is left to the check lane by lane ([`Lds::touch`]), which finds out what
 //! it is: to have recorded some of the access before changes nothing about that.
 
-use super::active;
 use super::lds::{Lds, Records, SEVERAL, WORDS};
 use super::narrow::Width;
+use super::{active, columns};
 use crate::exec::core::lanes::expand;
 use crate::memory::{Lanes, WAVE};
 use crate::wide::Job;
@@ -63,7 +63,8 @@ impl Together {
                 *address = (*address & is_active) | (any & !is_active);
             }
         }
-        let first = addresses[0];
+        // Not lane 0: see `Access::in_a_row`. Lanes before it have its address.
+        let first = addresses[exec.trailing_zeros() as usize % WAVE];
         let (mut highest, mut bits, mut apart, mut unpacked) = (0, 0, 0, 0);
         let mut lowest = u32::MAX;
         for (lane, &address) in (0..).zip(&addresses) {
@@ -350,22 +351,10 @@ impl Lds {
             && lanes.exec == u64::MAX
             && let Ok(words) = <&[u32; WORDS]>::try_from(self.words.as_slice())
         {
-            for lane in 0..WAVE {
-                for (i, register) in registers.iter_mut().enumerate() {
-                    register[lane] = words[(lanes.word(lane) + i) % WORDS];
-                }
-            }
-            return;
+            return columns::load(words, |lane| lanes.word(lane), registers);
         }
         match lanes.pattern {
-            Pattern::Packed => {
-                let words = self.words[first..first + N * WAVE].as_chunks::<N>().0;
-                for (i, register) in registers.iter_mut().enumerate() {
-                    for (lane, words) in register.iter_mut().zip(words) {
-                        *lane = words[i];
-                    }
-                }
-            }
+            Pattern::Packed => self.load_packed(first, registers),
             Pattern::Same if lanes.exec == u64::MAX => {
                 for (register, &word) in registers.iter_mut().zip(&self.words[first..first + N]) {
                     *register = [word; WAVE];
@@ -381,6 +370,37 @@ impl Lds {
                     self.load_lane(registers, lanes.word(lane), lane);
                 }
             }
+        }
+    }
+
+    /// Loads neighbouring words from `first` on, `N` per lane.
+    #[inline(always)]
+    fn load_packed<const N: usize>(&self, first: usize, registers: &mut [Lanes; N]) {
+        let words = self.words[first..first + N * WAVE].as_chunks::<N>().0;
+        for (i, register) in registers.iter_mut().enumerate() {
+            for (lane, words) in register.iter_mut().zip(words) {
+                *lane = words[i];
+            }
+        }
+    }
+
+    /// Loads words without gaps that have been checked, from `first` on.
+    #[inline(always)]
+    fn load_row(&self, first: usize, pattern: Pattern, to: &mut [Lanes]) {
+        if pattern == Pattern::Same {
+            for (register, &word) in to.iter_mut().zip(&self.words[first..]) {
+                *register = [word; WAVE];
+            }
+            return;
+        }
+        if let Ok(registers) = <&mut [Lanes; 1]>::try_from(&mut *to) {
+            self.load_packed(first, registers);
+        } else if let Ok(registers) = <&mut [Lanes; 2]>::try_from(&mut *to) {
+            self.load_packed(first, registers);
+        } else if let Ok(registers) = <&mut [Lanes; 3]>::try_from(&mut *to) {
+            self.load_packed(first, registers);
+        } else if let Ok(registers) = <&mut [Lanes; 4]>::try_from(to) {
+            self.load_packed(first, registers);
         }
     }
 
@@ -425,6 +445,11 @@ impl Lds {
         if lanes.exec == u64::MAX
             && let Ok(words) = <&mut [u32; WORDS]>::try_from(self.words.as_mut_slice())
         {
+            if let Ok(registers) = <&[Lanes; 4]>::try_from(registers.as_slice())
+                && columns::store_four(words, |lane| lanes.word(lane), registers)
+            {
+                return;
+            }
             for lane in 0..WAVE {
                 for (i, register) in registers.iter().enumerate() {
                     words[(lanes.word(lane) + i) % WORDS] = register[lane];
@@ -454,16 +479,30 @@ pub(super) struct Access<'a> {
 }
 
 impl Access<'_> {
-    /// The address, if it is the same for all lanes, and the access is inside of LDS and of whole words.
+    /// The first address and the pattern, if the lanes access whole words without gaps, and inside of LDS.
     #[inline(always)]
-    fn address_of_all(&self) -> Option<u32> {
-        let first = self.addresses[0];
+    fn in_a_row(&self) -> Option<(u32, Pattern)> {
+        let bytes = self.width.bytes;
+        // Lane 0 if all are active, but not known to be: it would be left out of the comparisons, and vectors loaded from lane 1
+        // on have to wait for the store of a register that has just been written.
+        let first = self.addresses[self.exec.trailing_zeros() as usize % WAVE];
         let apart = self.addresses.iter().fold(0, |apart, address| apart | (address ^ first));
+        let (pattern, lanes) = if apart == 0 {
+            (Pattern::Same, 1)
+        } else {
+            let gaps = (0..).zip(self.addresses).fold(0, |gaps, (lane, address)| {
+                gaps | (address ^ first.wrapping_add(bytes.wrapping_mul(lane)))
+            });
+            if gaps != 0 {
+                return None;
+            }
+            (Pattern::Packed, WAVE as u64)
+        };
         let at = first.wrapping_add(self.offset);
-        let inside = u64::from(at) + u64::from(self.width.bytes) <= self.lds.len();
+        let inside = u64::from(at) + lanes * u64::from(bytes) <= self.lds.len();
         // The sum has 32 bits here, and more in the general way.
-        let is_one = apart == 0 && self.exec == u64::MAX && at >= first;
-        (is_one && inside && (at | self.width.bytes).is_multiple_of(4)).then_some(at)
+        let whole = self.exec == u64::MAX && at >= first && (at | bytes).is_multiple_of(4);
+        (inside && whole).then_some((at, pattern))
     }
 
     /// Answers the bank conflicts, if the access is one for this way and has been checked and recorded.
@@ -487,12 +526,16 @@ impl Job for Load<'_> {
     #[inline(always)]
     fn run(self) -> Option<u64> {
         let Self(mut access, to) = self;
-        if let Some(at) = access.address_of_all()
-            && access.lds.defer_read_of_all(at, access.width.bytes, access.wave, access.instruction)
+        if let Some((at, pattern)) = access.in_a_row()
+            && access.lds.defer_read_in_a_row(
+                at,
+                pattern,
+                access.width.bytes,
+                access.wave,
+                access.instruction,
+            )
         {
-            for (register, &word) in to.iter_mut().zip(&access.lds.words[at as usize / 4..]) {
-                *register = [word; WAVE];
-            }
+            access.lds.load_row(at as usize / 4, pattern, to);
             return Some(0);
         }
         let (lanes, conflicts) = access.pass::<false>()?;
@@ -582,7 +625,8 @@ mod tests {
         assert!(lds.pass::<true>(&whole(row(4)), 0, 1));
         assert!(lds.pass::<true>(&whole(row(260)), 1, 2));
         assert!(lds.pass::<false>(&whole([256; WAVE]), 0, 3), "its own");
-        assert!(!lds.defer_read_of_all(260, 4, 0, 4));
+        assert!(!lds.defer_read_in_a_row(260, Pattern::Same, 4, 0, 4));
+        assert!(!lds.defer_read_in_a_row(8, Pattern::Packed, 4, 0, 4), "the last word is the other's");
         assert!(!lds.pass::<false>(&whole([260; WAVE]), 0, 4));
         assert!(apart(&mut lds, AccessKind::Read, 0, 4, (&[260; WAVE], u64::MAX, 4)).is_err());
     }
