@@ -46,6 +46,7 @@ impl ArgumentKind {
     }
 
     /// Whether the runtime fills it in.
+    #[inline]
     pub fn is_hidden(&self) -> bool {
         matches!(self, Self::Hidden(_))
     }

@@ -88,11 +88,13 @@ impl Descriptor {
     }
 
     /// SGPRs that hold user data; workgroup ids follow them.
+    #[inline]
     pub const fn user_sgprs(&self) -> u32 {
         self.rsrc2 >> 1 & 31
     }
 
     /// Whether the workgroup id of dimension 0 (x), 1 (y) or 2 (z) is put into an SGPR.
+    #[inline]
     pub const fn has_workgroup_id(&self, dimension: u32) -> bool {
         self.rsrc2 >> (7 + dimension) & 1 != 0
     }
@@ -114,6 +116,7 @@ impl Descriptor {
 
     /// User SGPRs in their fixed order: private segment buffer (4), dispatch pointer (2), queue
     /// pointer (2), kernarg pointer (2), dispatch id (2), flat scratch init (2), private segment size (1).
+    #[inline]
     pub const fn has_user_sgpr(&self, which: UserSgpr) -> bool {
         self.properties >> (which as u16) & 1 != 0
     }

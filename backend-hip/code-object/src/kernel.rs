@@ -46,6 +46,7 @@ pub struct Kernel {
 
 impl Kernel {
     /// The arguments the caller passes, in order.
+    #[inline]
     pub fn explicit_arguments(&self) -> impl Iterator<Item = &Argument> {
         self.arguments.iter().filter(|argument| !argument.kind.is_hidden())
     }

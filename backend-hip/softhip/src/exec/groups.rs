@@ -91,6 +91,9 @@ impl Sum {
         let mut ended = failures.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         outcome.unfinished = !ended.is_empty();
         outcome.findings.append(&mut ended);
+        if outcome.findings.is_empty() && outcome.notes.is_empty() {
+            return outcome;
+        }
         outcome.raced = outcome.findings.iter().any(|finding| finding.failure.is_race());
         outcome.findings.retain(|finding| finding.group <= last);
         outcome.findings = Findings::first_of_each(outcome.findings);

@@ -177,6 +177,9 @@ impl Execute for LoadedKernel {
             printed.extend(text);
             messages = whole;
         }
+        if outcome.notes.is_empty() && outcome.findings.is_empty() && messages.is_ok() {
+            return Ok(Ran { counters: outcome.counters, notes: Vec::new(), printed });
+        }
         let note = |(group, failure)| self.report(dispatch, group, failure);
         let notes = outcome.notes.into_iter().map(note).collect();
         let ran = Ran { counters: outcome.counters, notes, printed };

@@ -13,8 +13,10 @@ use crate::sched::Dispatch;
 pub(super) struct Start {
     descriptor: Descriptor,
     block: [u32; 3],
-    /// The scalar registers before the workgroup ids, and how many there are.
-    user: Vec<u32>,
+    /// The scalar registers before the workgroup ids.
+    user: [u32; MOST_USER_SGPRS],
+    /// How many of them there are.
+    count: usize,
     mode: Mode,
     entry: u32,
 }
@@ -52,15 +54,20 @@ impl Start {
     ) -> Result<Self, StartError> {
         let (block, kernarg) = (dispatch.block, dispatch.kernarg_address);
         let pair = |address: u64| [address as u32, (address >> 32) as u32];
-        let mut user = Vec::with_capacity(MOST_USER_SGPRS);
+        // Without the private segment's buffer, the kinds below need fewer than there are.
+        let (mut user, mut count) = ([0; MOST_USER_SGPRS], 0);
+        let mut push = |values: &[u32]| {
+            user[count..count + values.len()].copy_from_slice(values);
+            count += values.len();
+        };
         for which in UserSgpr::ALL.into_iter().filter(|&which| descriptor.has_user_sgpr(which)) {
             match which {
-                UserSgpr::KernargSegmentPtr => user.extend(pair(kernarg)),
-                UserSgpr::DispatchPtr => user.extend(pair(dispatch.packet_address)),
-                UserSgpr::QueuePtr => user.extend(pair(dispatch.queue_address)),
-                UserSgpr::PrivateSegmentSize => user.push(descriptor.scratch_size),
+                UserSgpr::KernargSegmentPtr => push(&pair(kernarg)),
+                UserSgpr::DispatchPtr => push(&pair(dispatch.packet_address)),
+                UserSgpr::QueuePtr => push(&pair(dispatch.queue_address)),
+                UserSgpr::PrivateSegmentSize => push(&[descriptor.scratch_size]),
                 // Scratch is addressed per lane from 0; dispatches are not numbered.
-                UserSgpr::FlatScratchInit | UserSgpr::DispatchId => user.extend([0, 0]),
+                UserSgpr::FlatScratchInit | UserSgpr::DispatchId => push(&[0, 0]),
                 UserSgpr::PrivateSegmentBuffer => return Err(StartError::UserSgpr(which)),
             }
         }
@@ -68,17 +75,14 @@ impl Start {
         if descriptor.scratch_size > MOST_SCRATCH {
             return Err(StartError::Scratch(descriptor.scratch_size));
         }
-        if user.len() + usize::from(length) > MOST_USER_SGPRS {
-            return Err(StartError::TooMany(user.len() + usize::from(length)));
-        }
+        let all = count + usize::from(length);
+        let Some(preloaded) = user.get_mut(count..all) else { return Err(StartError::TooMany(all)) };
         if length != 0 {
-            let mut words = vec![0; length.into()];
             let at = kernarg.wrapping_add(4 * u64::from(first));
-            let loaded = memory.load_masked(&mut memory.group(0), at, 0, &mut words);
+            let loaded = memory.load_masked(&mut memory.group(0), at, 0, preloaded);
             loaded.map_err(|_| StartError::Preload)?;
-            user.extend(words);
         }
-        Ok(Self { descriptor, block, user, mode: Mode::from_rsrc1(descriptor.rsrc1), entry })
+        Ok(Self { descriptor, block, user, count: all, mode: Mode::from_rsrc1(descriptor.rsrc1), entry })
     }
 
     /// Waves per workgroup.
@@ -92,8 +96,9 @@ impl Start {
         wave.s = [0; SCALARS];
         wave.s[..usize::from(scalar::FLAT_SCRATCH)].fill(LEFT_OVER);
         wave.set_pair(scalar::VCC, u64::from(LEFT_OVER) << 32 | u64::from(LEFT_OVER));
-        wave.s[..self.user.len()].copy_from_slice(&self.user);
-        let mut next = self.user.len().max(self.descriptor.user_sgprs() as usize);
+        let user = &self.user[..self.count];
+        wave.s[..user.len()].copy_from_slice(user);
+        let mut next = user.len().max(self.descriptor.user_sgprs() as usize);
         for (dimension, coordinate) in (0..).zip(group) {
             if self.descriptor.has_workgroup_id(dimension) {
                 wave.s[next] = coordinate;

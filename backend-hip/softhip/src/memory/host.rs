@@ -174,8 +174,15 @@ impl Memory {
     }
 
     /// Frees the allocation that begins at `address`.
-    pub fn free(&self, address: u64, site: Option<Site>) -> Result<(), MemoryError> {
-        let mut state = self.state();
+    pub fn free(&self, address: u64, mut site: Option<Site>) -> Result<(), MemoryError> {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        let space = Arc::get_mut(&mut state.space);
+        if let Some(size) = space.and_then(|space| space.bury_revived(address, &mut site)) {
+            state.used -= size;
+            state.slots.quarantine(AllocationKind::Kernarg, address, size);
+            return Ok(());
+        }
         let found = state.space.nearest(address).cloned();
         let Some(allocation) = found.filter(|allocation| allocation.base == address) else {
             let nearest = state.space.nearest(address).map(|allocation| Box::new(allocation.info()));
@@ -238,9 +245,11 @@ impl Memory {
         (nearest.distance(address) == 0 && wanted(nearest)).then(|| nearest.info())
     }
 
-    /// Every live allocation.
+    /// Every live allocation, by address.
     pub fn live(&self) -> Vec<AllocationInfo> {
-        self.space().live().map(|allocation| allocation.info()).collect()
+        let mut live: Vec<_> = self.space().live().map(|allocation| allocation.info()).collect();
+        live.sort_by_key(|info| info.base);
+        live
     }
 
     /// Free and total bytes of the device.
@@ -422,6 +431,7 @@ mod tests {
             assert!(memory.check(AccessKind::Read, base, size as u64 + 1).is_err());
             let info = memory.allocation_at(base).unwrap();
             assert_eq!((info.allocated, info.is_freed, info.label), (site, false, None));
+            assert_eq!(memory.live().iter().map(|live| live.base).collect::<Vec<_>>(), [base]);
             memory.label(base, "arguments");
             memory.free(base, None).unwrap();
             freed.insert(base);

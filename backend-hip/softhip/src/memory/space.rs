@@ -29,6 +29,8 @@ pub(super) struct Space {
     pinned: BTreeMap<u64, Arc<Allocation>>,
     /// What has bytes, of slots and of pinned memory, by base address: few among many that were freed.
     live: BTreeMap<u64, Arc<Allocation>>,
+    /// Bases of live arguments that took the place of freed ones. They come and go with every launch, and are not in `live`.
+    revived: Vec<u64>,
     /// Addresses that are kept for memory to come, by the first.
     pub(super) reserved: BTreeMap<u64, Reservation>,
 }
@@ -39,6 +41,7 @@ impl Space {
             slots: vec![None; SLOTS],
             pinned: BTreeMap::new(),
             live: BTreeMap::new(),
+            revived: Vec::new(),
             reserved: BTreeMap::new(),
         }
     }
@@ -110,15 +113,26 @@ impl Space {
         let Some(allocation) = Arc::get_mut(entry) else { return false };
         let revived = allocation.revive(site, data);
         if revived {
-            self.live.insert(base, Arc::clone(entry));
+            self.revived.push(base);
         }
         revived
+    }
+
+    /// Frees revived arguments that nobody else holds, and answers their size. `None`: there are none at `base`.
+    pub(super) fn bury_revived(&mut self, base: u64, site: &mut Option<Site>) -> Option<u64> {
+        let at = self.revived.iter().position(|&revived| revived == base)?;
+        let slot = (base >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
+        let allocation = Arc::get_mut(self.slots.get_mut(index(slot))?.as_mut()?)?;
+        allocation.bury(site.take());
+        self.revived.swap_remove(at);
+        Some(allocation.size)
     }
 
     /// Replaces an allocation by its tombstone.
     pub(super) fn free(&mut self, allocation: Arc<Allocation>, site: Option<Site>) {
         let base = allocation.base;
         self.live.remove(&base);
+        self.revived.retain(|&revived| revived != base);
         let slot = (base >> SLOT_BITS).wrapping_sub(FIRST_SLOT);
         let is_small = allocation.slots() == 1;
         // A small one stands only in its slot. Most launches free their arguments so, once no launch looks at them any more.
@@ -159,9 +173,9 @@ impl Space {
         !meets_slots && before.is_none_or(|(base, allocation)| base + allocation.size <= start)
     }
 
-    /// All allocations that have bytes, by address.
+    /// All allocations that have bytes, by address but for arguments.
     pub(super) fn live(&self) -> impl Iterator<Item = &Arc<Allocation>> {
-        self.live.values()
+        self.live.values().chain(self.revived.iter().filter_map(|&base| self.slot_of(base)))
     }
 }
 

@@ -86,6 +86,8 @@ impl AddAssign<&Self> for Counters {
         self.cache_lines += other.cache_lines;
         self.bank_conflicts += other.bank_conflicts;
         self.out_of_range += other.out_of_range;
-        self.untested.extend(other.untested.iter().cloned());
+        if !other.untested.is_empty() {
+            self.untested.extend(other.untested.iter().cloned());
+        }
     }
 }

@@ -19,6 +19,10 @@ impl Dispatch {
     pub(super) fn provide(&mut self, memory: &Memory, addresses: &mut Vec<u64>) -> Result<(), Box<Report>> {
         let shared = Arc::clone(&self.kernel);
         let Some(kernel) = shared.metadata() else { return Ok(()) };
+        let asks = kernel.arguments.iter().any(|argument| argument.kind.is_hidden());
+        if !asks && !kernel.descriptor.has_user_sgpr(UserSgpr::QueuePtr) {
+            return Ok(());
+        }
         if asks_for(kernel, &Hidden::QueuePtr) || kernel.descriptor.has_user_sgpr(UserSgpr::QueuePtr) {
             self.queue_address = stage(&queue(), self, memory)?.unwrap_or(0);
             addresses.push(self.queue_address);

@@ -1,7 +1,5 @@
 //! What a kernel costs, counted while it runs.
 
-use std::collections::BTreeSet;
-
 use super::uop::Kind;
 use crate::sched::Counters;
 
@@ -33,28 +31,24 @@ impl Tally {
     /// Adds these counts to a launch's.
     pub fn add_to(&self, sum: &mut Counters) {
         let of = |kind: Kind| self.instructions[kind as usize];
-        *sum += &Counters {
-            launches: 0,
-            groups: self.groups,
-            waves: self.waves,
-            instructions: self.instructions(),
-            scalar: of(Kind::Scalar) + of(Kind::Control),
-            vector: of(Kind::Vector) + of(Kind::ModelledVector) + of(Kind::Approximate),
-            matrix: of(Kind::Matrix) + of(Kind::ExactMatrix),
-            modelled: of(Kind::Matrix) + of(Kind::ModelledVector),
-            approximate: of(Kind::Approximate),
-            scalar_loads: of(Kind::ScalarMemory),
-            loads: of(Kind::GlobalLoad) + of(Kind::ScratchLoad),
-            stores: of(Kind::GlobalStore) + of(Kind::ScratchStore),
-            atomics: of(Kind::GlobalAtomic),
-            lds: of(Kind::Local),
-            barriers: self.barriers,
-            bytes_read: self.bytes_read,
-            bytes_written: self.bytes_written,
-            cache_lines: self.cache_lines,
-            bank_conflicts: self.bank_conflicts,
-            out_of_range: self.out_of_range,
-            untested: BTreeSet::new(),
-        };
+        sum.groups += self.groups;
+        sum.waves += self.waves;
+        sum.instructions += self.instructions();
+        sum.scalar += of(Kind::Scalar) + of(Kind::Control);
+        sum.vector += of(Kind::Vector) + of(Kind::ModelledVector) + of(Kind::Approximate);
+        sum.matrix += of(Kind::Matrix) + of(Kind::ExactMatrix);
+        sum.modelled += of(Kind::Matrix) + of(Kind::ModelledVector);
+        sum.approximate += of(Kind::Approximate);
+        sum.scalar_loads += of(Kind::ScalarMemory);
+        sum.loads += of(Kind::GlobalLoad) + of(Kind::ScratchLoad);
+        sum.stores += of(Kind::GlobalStore) + of(Kind::ScratchStore);
+        sum.atomics += of(Kind::GlobalAtomic);
+        sum.lds += of(Kind::Local);
+        sum.barriers += self.barriers;
+        sum.bytes_read += self.bytes_read;
+        sum.bytes_written += self.bytes_written;
+        sum.cache_lines += self.cache_lines;
+        sum.bank_conflicts += self.bank_conflicts;
+        sum.out_of_range += self.out_of_range;
     }
 }
