@@ -355,12 +355,22 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// The interpreter's loop.
+/// Runs a wave for a turn.
 pub(super) fn interpret(c: &mut Cx<'_>, budget: u64, turn: u64) -> Step {
+    let watched = c.program.watched().is_some() && c.memory.checks().waits;
+    if watched || c.program.traced().is_some() {
+        run_turn::<true>(c, budget, turn)
+    } else {
+        run_turn::<false>(c, budget, turn)
+    }
+}
+
+/// The interpreter's loop. Without `OBSERVED`, the wave is neither watched nor traced.
+fn run_turn<const OBSERVED: bool>(c: &mut Cx<'_>, budget: u64, turn: u64) -> Step {
     let turn = turn.min(budget.saturating_sub(c.wave.executed).saturating_add(1));
     let program = c.program;
-    let watched = program.watched().filter(|_| c.memory.checks().waits);
-    let traced = program.traced();
+    let watched = program.watched().filter(|_| OBSERVED && c.memory.checks().waits);
+    let traced = program.traced().filter(|_| OBSERVED);
     let mut executed = 0;
     while executed < turn {
         executed += 1;
