@@ -4,6 +4,8 @@
 //! So results of the two can be compared by a bound and never bit by bit. The f32 operations replace denormals by
 //! zeros on both sides, as the hardware does in every mode.
 
+use std::cell::Cell;
+
 use half::f16;
 
 use crate::exec::core::cx::{Cx, Handler, Step};
@@ -24,9 +26,15 @@ fn through_f64<F: Float>(c: &mut Cx<'_>, u: &Uop, f: impl Fn(f64) -> f64) -> Ste
     })
 }
 
-/// As [`through_f64`], by functions that no vectors have.
+/// As [`through_f64`], by functions that no vectors have. Neighbouring lanes often have one value, which is computed once.
 fn by_libm<F: Float>(c: &mut Cx<'_>, u: &Uop, f: fn(f64) -> f64) -> Step {
-    through_f64::<F>(c, u, f)
+    let latest = Cell::new((0, f(f64::from_bits(0))));
+    through_f64::<F>(c, u, |x| {
+        if latest.get().0 != x.to_bits() {
+            latest.set((x.to_bits(), f(x)));
+        }
+        latest.get().1
+    })
 }
 
 fn rsq(x: f64) -> f64 {
