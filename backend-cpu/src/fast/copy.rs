@@ -15,7 +15,7 @@ pub fn copy(threads: &Threads, op: Copy<'_, HostBuffer>) {
         let stride = op.x.layout.stride(1) * op.x.layout.dtype().block_bytes();
         let element = op.x.layout.dtype().block_bytes();
         threads.parallel_for(rows_mut(op.out), work, |r, out| {
-            for (to, from) in out.chunks_exact_mut(element).zip(x.from_row(r).chunks(stride)) {
+            for (to, from) in out.chunks_exact_mut(element).zip(x.bytes_from(r).chunks(stride)) {
                 to.copy_from_slice(&from[..element]);
             }
         });

@@ -42,7 +42,7 @@ impl<'a> Rows<'a> {
     }
 
     /// Bytes from the first of row `nth` of a matrix on.
-    pub fn from_row(&self, nth: usize) -> &'a [u8] {
+    pub fn bytes_from(&self, nth: usize) -> &'a [u8] {
         &self.buffer[self.layout.offset() + nth * self.matrix_stride()..]
     }
 

@@ -47,7 +47,6 @@ impl Caches {
     }
 
     /// Whether this is what a case has that says nothing about it.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     pub fn is_default(&self) -> bool {
         *self == Caches::TokenMajor
     }

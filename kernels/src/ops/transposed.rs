@@ -16,7 +16,7 @@ impl<'a, B: Buffer + 'a> Op<'a, B> {
     /// moves each of their elements twice more than the op itself does.
     ///
     /// `alloc` makes a buffer, given its bytes and what it is for; `run` runs an op after those that it was given before, and takes a
-    /// [`Copy`] whose `x` is transposed. Buffers are dropped when all are given.
+    /// [`Op::Copy`] whose `x` is transposed. Buffers are dropped when all are given.
     pub fn in_rows<E>(
         mut self,
         mut alloc: impl FnMut(usize, &str) -> Result<B, E>,
