@@ -22,7 +22,7 @@ const fn planted(program: &'static str, says: &'static [&'static str]) -> Plante
     Planted { program, says }
 }
 
-const PLANTED: [Planted; 20] = [
+const PLANTED: [Planted; 22] = [
     planted(
         "rope_positions",
         &[
@@ -96,6 +96,25 @@ const PLANTED: [Planted; 20] = [
         ],
     ),
     planted("uninitialised", &["Uninitialised global read", "[initcheck]", "byte 512 of 'x' (1024 bytes)"]),
+    planted(
+        "padded_tile",
+        &[
+            "Uninitialised LDS read",
+            "[initcheck]",
+            "(padded_tile.hip:15)",
+            "the value reaches `global_store_dword",
+        ],
+    ),
+    planted(
+        "compared_tile",
+        &[
+            "Uninitialised LDS read",
+            "[initcheck]",
+            "at largest(",
+            "(compared_tile.hip:",
+            "the value reaches `v_cmp",
+        ],
+    ),
     planted("group_race", &["Racing ", "[racecheck]", "'total' (4 bytes)", "(group_race.hip:"]),
     planted("lds_race", &["Racing LDS", "[racecheck]", "with no barrier between", "(lds_race.hip:"]),
     planted(
@@ -158,7 +177,9 @@ const PLANTED: [Planted; 20] = [
 ];
 
 /// Programs without a twin, and without a bug.
-const CLEAN: [&str; 12] = [
+const CLEAN: [&str; 14] = [
+    "device_printf-clean",
+    "device_printf-buffered",
     "arrays",
     "pools",
     "cooperative",

@@ -9,6 +9,7 @@ use super::core::cx::{Cx, Step};
 use super::core::trap::Trap;
 use super::core::uop::Uop;
 use super::group::{Failure, carry_out};
+use super::unwritten::Reached;
 use crate::isa::Format;
 use crate::memory::FaultKind;
 use crate::report::{LdsProblem, Problem};
@@ -138,6 +139,21 @@ pub(super) fn go_on(c: &mut Cx<'_>, findings: &mut Findings) -> Step {
     let Some(u) = c.wave.pc.checked_sub(1).and_then(|index| program.uop(index)) else { return Step::Trap };
     let exec = c.wave.exec();
     let mut dropped = None;
+    let reached = c.wave.marks.as_mut().map(|marks| marks.take_reached()).unwrap_or_default();
+    if !reached.is_empty() {
+        c.trap = None;
+        for Reached { failure, times } in reached {
+            let trap = failure.trap.clone();
+            if !findings.add(Finding { group: c.group.id(), failure, times }) {
+                c.trap = Some(Box::new(trap));
+                return Step::Trap;
+            }
+        }
+        let step = carry_out(c, u);
+        if step != Step::Trap {
+            return step;
+        }
+    }
     let step = loop {
         let Some(trap) = c.trap.take() else { break Step::Trap };
         let Some(way) = Way::of(c, u, &trap) else {

@@ -19,6 +19,7 @@ use super::resolve::is_vector;
 use super::spare::{Spare, Spares};
 use super::start::Start;
 use super::unwaited;
+use super::unwritten;
 use crate::hostcall::Host;
 use crate::isa::{Format, Inst};
 use crate::memory::{FaultKind, Group, LaunchMemory, RaceNote, Within};
@@ -78,7 +79,7 @@ pub(super) struct Finished {
 pub(super) type Notes = Vec<(u32, Failure)>;
 
 /// The first wrong thing that a workgroup did.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Failure {
     pub(super) trap: Trap,
     pub(super) wave: u32,
@@ -148,6 +149,7 @@ impl<'a> Worker<'a> {
             poison: 0,
             poisonings: Vec::new(),
             waits: waits::State::default(),
+            marks: None,
             scratch: Scratch::new(sizes.scratch, checks.uninitialised),
             state: State::Ended,
             executed: 0,
@@ -328,6 +330,19 @@ impl<'a> Worker<'a> {
         }
         let trap = cx.trap.take();
         let wave = &mut self.waves[at];
+        let reached = wave.marks.as_mut().and_then(|marks| marks.take_reached().into_iter().next());
+        if let Some(reached) = reached.filter(|_| step == Step::Trap) {
+            return Err(Box::new(reached.failure));
+        }
+        if step == Step::End
+            && let Some(marks) = wave.marks.take()
+        {
+            for failure in marks.harmless() {
+                if !self.notes.iter().any(|(_, known)| known.sides() == failure.sides()) {
+                    self.notes.push((group.id(), failure));
+                }
+            }
+        }
         match step {
             Step::Next | Step::Yield => {}
             Step::Barrier => wave.state = State::AtBarrier(wave.pc - 1),
@@ -387,6 +402,9 @@ fn run_turn<const OBSERVED: bool>(c: &mut Cx<'_>, budget: u64, turn: u64) -> Ste
         }
         c.counters.instructions[u.kind as usize] += 1;
         if c.wave.poison != 0 && poison::gate(c, u) != Step::Next {
+            return Step::Trap;
+        }
+        if c.wave.marks.is_some() && unwritten::gate(c, u) != Step::Next {
             return Step::Trap;
         }
         if let Some(code) = watched

@@ -97,6 +97,10 @@ impl Sum {
         outcome.raced = outcome.findings.iter().any(|finding| finding.failure.is_race());
         outcome.findings.retain(|finding| finding.group <= last);
         outcome.findings = Findings::first_of_each(outcome.findings);
+        // What one wave only reads may be what another one depends on.
+        let findings = &outcome.findings;
+        let is_note = |note: &Failure| findings.iter().all(|finding| finding.failure.sides() != note.sides());
+        outcome.notes.retain(|(_, note)| is_note(note));
         outcome.notes = first_of_each(outcome.notes);
         outcome
     }

@@ -48,6 +48,7 @@ mod snippet;
 mod spare;
 mod start;
 mod unwaited;
+mod unwritten;
 mod usage;
 mod valu;
 

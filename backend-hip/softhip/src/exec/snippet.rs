@@ -128,6 +128,7 @@ impl WaveState {
             poison: 0,
             poisonings: Vec::new(),
             waits: crate::waits::State::default(),
+            marks: None,
             scratch: Scratch::new(256, true),
             state: State::Ready,
             executed: 0,

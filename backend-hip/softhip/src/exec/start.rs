@@ -133,6 +133,7 @@ impl Start {
         wave.gpr_index = false;
         wave.vskip = false;
         wave.pc = self.entry;
+        wave.marks = None;
         wave.poison = 0;
         wave.poisonings.clear();
         wave.waits.clear();

@@ -24,7 +24,7 @@ mod hazards;
 mod registers;
 mod state;
 
-pub use facts::{Event, Facts, LdsEffect, Wait};
+pub use facts::{Class, Event, Facts, LdsEffect, Wait};
 pub use flow::findings;
 pub use hazards::{RULES, Rule};
 pub use registers::{Register, RegisterSet};

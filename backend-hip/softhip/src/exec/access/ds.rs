@@ -10,11 +10,13 @@ use crate::exec::core::cx::{Cx, Handler, Step};
 use crate::exec::core::lanes::commit;
 use crate::exec::core::trap::Trap;
 use crate::exec::core::uop::Uop;
+use crate::exec::unwritten;
 use crate::isa::inst::{Ds, scalar};
 use crate::isa::table::memory::{Atomic, MemoryOp};
 use crate::isa::table::rule;
 use crate::isa::{Mods, Op, table};
 use crate::memory::{AccessKind, Lanes, WAVE};
+use crate::report::LdsProblem;
 use crate::wide::widest;
 
 fn fields(u: &Uop) -> Ds {
@@ -44,7 +46,8 @@ fn together(c: &mut Cx<'_>, u: &Uop, addresses: &[u64; WAVE], exec: u64, bytes: 
     lanes
 }
 
-/// Loads whole dwords or a narrow value per active lane into `registers`.
+/// Loads whole dwords or a narrow value per active lane into the registers from `first` on. What nothing has written is followed
+/// from there.
 pub(in crate::exec) fn load_lanes(
     c: &mut Cx<'_>,
     u: &Uop,
@@ -53,17 +56,37 @@ pub(in crate::exec) fn load_lanes(
     width: Width,
     first: usize,
 ) -> Result<(), Trap> {
+    match load_any(c, u, addresses, exec, width, first)? {
+        Some((lanes, trap)) => unwritten::mark(c, u, lanes, first..first + width.registers(), trap),
+        None => Ok(()),
+    }
+}
+
+/// As [`load_lanes`]. The lanes that have loaded what nothing has written, and what the first of them is reported as.
+pub(in crate::exec) fn load_any(
+    c: &mut Cx<'_>,
+    u: &Uop,
+    addresses: &[u64; WAVE],
+    exec: u64,
+    width: Width,
+    first: usize,
+) -> Result<Option<(u64, Trap)>, Trap> {
     if let Some(lanes) = together(c, u, addresses, exec, width.bytes)
         && c.lds.pass::<false>(&lanes, c.wave.id, u.offset)
     {
         c.lds.load(&lanes, &mut c.wave.v[first..first + width.registers()], width);
-        return Ok(());
+        return Ok(None);
     }
     let (kind, wave) = (AccessKind::Read, c.wave.id);
+    let mut missing: Option<(u64, Trap)> = None;
     for lane in active(exec) {
         let at = addresses[lane];
         let touch = Touch { kind, wave, at, size: width.bytes, offset: u.offset, lane: lane as u8, equal: 0 };
-        c.lds.touch(touch).map_err(|fault| Trap::local(lane, fault))?;
+        let Err(fault) = c.lds.touch(touch) else { continue };
+        if !matches!(fault.problem, LdsProblem::Uninitialised { .. }) {
+            return Err(Trap::local(lane, fault));
+        }
+        missing.get_or_insert_with(|| (0, Trap::local(lane, fault))).0 |= 1 << lane;
     }
     for lane in active(exec) {
         let at = addresses[lane];
@@ -76,7 +99,7 @@ pub(in crate::exec) fn load_lanes(
             }
         }
     }
-    Ok(())
+    Ok(missing)
 }
 
 /// The bytes that a lane's store would not change, one bit each.

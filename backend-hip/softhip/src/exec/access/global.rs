@@ -304,8 +304,9 @@ pub(in crate::exec) fn store_to_lds(c: &mut Cx<'_>, u: &Uop, exec: u64, offset: 
 pub(in crate::exec) fn load_from_lds(c: &mut Cx<'_>, u: &Uop, exec: u64, offset: i64) -> Step {
     let base = u64::from(c.wave.s[usize::from(scalar::M0)] & 0xffff).wrapping_add_signed(offset);
     let addresses = std::array::from_fn(|lane| base.wrapping_add(4 * lane as u64));
-    let loaded = ds::load_lanes(c, u, &addresses, exec, Width::dwords(1), usize::from(u.dst));
-    c.finish(loaded)
+    let loaded = ds::load_any(c, u, &addresses, exec, Width::dwords(1), usize::from(u.dst));
+    // It is stored at once.
+    c.finish(loaded.and_then(|missing| missing.map_or(Ok(()), |(_, trap)| Err(trap))))
 }
 
 fn store(c: &mut Cx<'_>, u: &Uop) -> Step {

@@ -260,29 +260,32 @@ impl Lds {
             self.meet_deferred_touch(touch);
         }
         let (first, last) = ((touch.at / 4) as usize, (end.saturating_sub(1) / 4) as usize);
+        let mut missing = None;
         for word in first..=last {
             let start = 4 * word as u64;
             let low = touch.at.saturating_sub(start) as u32;
             let high = (end - start).min(4) as u32;
             let bytes = ((1u32 << high) - (1 << low)) as u8;
-            self.touch_word(touch, word, bytes)?;
+            let unwritten = self.touch_word(touch, word, bytes)?;
+            missing = missing.or(unwritten);
         }
-        Ok(())
+        missing.map_or(Ok(()), |byte| Err(Self::fault(touch, LdsProblem::Uninitialised { byte })))
     }
 
+    /// Checks and records the bytes of one word; the first one that is read and that nothing has written.
     #[inline]
-    fn touch_word(&mut self, touch: Touch, word: usize, bytes: u8) -> Result<(), LdsFault> {
+    fn touch_word(&mut self, touch: Touch, word: usize, bytes: u8) -> Result<Option<u64>, LdsFault> {
+        let mut unwritten = None;
         if touch.kind == AccessKind::Write {
             self.written[word] |= bytes;
         } else if self.checks.uninitialised && self.written[word] & bytes != bytes {
             let missing = (bytes & !self.written[word]).trailing_zeros();
-            let byte = 4 * word as u64 + u64::from(missing);
-            return Err(Self::fault(touch, LdsProblem::Uninitialised { byte }));
+            unwritten = Some(4 * word as u64 + u64::from(missing));
         }
         if self.checks.races {
             self.order(touch, word, bytes)?;
         }
-        Ok(())
+        Ok(unwritten)
     }
 
     #[inline]

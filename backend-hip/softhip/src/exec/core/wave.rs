@@ -3,6 +3,7 @@
 use super::file::VectorFile;
 use super::mode::Mode;
 use crate::exec::access::scratch::Scratch;
+use crate::exec::unwritten::Marks;
 use crate::isa::Inst;
 use crate::isa::inst::scalar;
 use crate::memory::AccessFault;
@@ -62,6 +63,8 @@ pub(in crate::exec) struct Wave {
     pub poisonings: Vec<Poisoning>,
     /// What has not been waited for; kept up only for programs that need it, see [`crate::exec::unwaited`].
     pub waits: waits::State,
+    /// Values that nothing has written, where there are some, see [`crate::exec::unwritten`].
+    pub marks: Option<Box<Marks>>,
     /// Private memory.
     pub scratch: Scratch,
     /// Whether it can run.
