@@ -74,6 +74,12 @@ impl DeviceAttribute {
     pub const ECC_ENABLED: Self = Self(0);
     /// `hipDeviceAttributeCanMapHostMemory`.
     pub const CAN_MAP_HOST_MEMORY: Self = Self(3);
+    /// `hipDeviceAttributeHostNativeAtomicSupported`.
+    pub const HOST_NATIVE_ATOMIC_SUPPORTED: Self = Self(15);
+    /// `hipDeviceAttributeStreamPrioritiesSupported`.
+    pub const STREAM_PRIORITIES_SUPPORTED: Self = Self(78);
+    /// `hipDeviceAttributeAsicRevision`.
+    pub const ASIC_REVISION: Self = Self(10_012);
     /// `hipDeviceAttributeCanUseHostPointerForRegisteredMem`.
     pub const CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM: Self = Self(4);
     /// `hipDeviceAttributeClockRate`, in kHz.

@@ -113,7 +113,7 @@ fn r0600(old: &DeviceProperties) -> DevicePropertiesR0600 {
         managed_memory: old.managed_memory,
         is_multi_gpu_board: old.is_multi_gpu_board,
         multi_gpu_board_group_id: 0,
-        host_native_atomic_supported: 0,
+        host_native_atomic_supported: 1,
         single_to_double_precision_perf_ratio: 0,
         pageable_memory_access: old.pageable_memory_access,
         concurrent_managed_access: old.concurrent_managed_access,

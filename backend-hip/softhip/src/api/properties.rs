@@ -108,6 +108,9 @@ pub(super) fn attribute(which: DeviceAttribute) -> Option<c_int> {
         | A::CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM
         | A::CONCURRENT_MANAGED_ACCESS
         | A::COOPERATIVE_LAUNCH
+        | A::HOST_NATIVE_ATOMIC_SUPPORTED
+        | A::STREAM_PRIORITIES_SUPPORTED
+        | A::ASIC_REVISION
         | A::MANAGED_MEMORY
         | A::IS_LARGE_BAR
         | A::FINE_GRAIN_SUPPORT => 1,
