@@ -342,7 +342,10 @@ impl Display for Segment {
 
 impl Display for CodePlace {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(f, "{}+{:#x}", self.kernel, self.offset)?;
+        // A function that the kernel calls may stand before it.
+        let signed = self.offset.cast_signed();
+        let sign = if signed < 0 { '-' } else { '+' };
+        write!(f, "{}{sign}{:#x}", self.kernel, signed.unsigned_abs())?;
         if let Some(Site { file, line, .. }) = &self.source {
             let name = file.rsplit('/').next().unwrap_or(file);
             write!(f, "  ({name}:{line})")?;
