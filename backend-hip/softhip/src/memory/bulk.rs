@@ -215,8 +215,7 @@ mod tests {
     #[should_panic(expected = "within the words")]
     fn quads_end_with_the_words() {
         let words: Vec<AtomicU32> = (0..16).map(AtomicU32::new).collect();
-        if !load_quads(&words, |lane| if lane == 63 { 49 } else { 48 }, &mut [[0; WAVE]; 4]) {
-            panic!("no vectors; within the words");
-        }
+        let at = |lane| if lane == 63 { 49 } else { 48 };
+        assert!(load_quads(&words, at, &mut [[0; WAVE]; 4]), "no vectors, and all within the words");
     }
 }

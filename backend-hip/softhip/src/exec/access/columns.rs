@@ -92,8 +92,9 @@ fn two(words: &[u32; WORDS], word: impl Fn(usize) -> usize, out: [&mut Lanes; 2]
         let b = _mm256_castsi256_ps(_mm256_setr_epi64x(pair(2), pair(3), pair(6), pair(7)));
         let columns = [_mm256_shuffle_ps::<0b1000_1000>(a, b), _mm256_shuffle_ps::<0b1101_1101>(a, b)];
         for (out, column) in [low, high].into_iter().zip(columns) {
+            let column = _mm256_castps_si256(column);
             // SAFETY: eight words.
-            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), _mm256_castps_si256(column)) };
+            unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), column) };
         }
     }
 }
