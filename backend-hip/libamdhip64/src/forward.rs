@@ -1,6 +1,6 @@
 //! Calls that the software device has.
 
-use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use hip_api::DeviceProperties;
 
@@ -38,11 +38,8 @@ forward! {
     hipStreamDestroy(stream: *mut c_void) = stream_destroy;
 
     hipEventCreate(event: *mut *mut c_void) = event_create;
-    hipEventCreateWithFlags(event: *mut *mut c_void, flags: c_uint) = event_create_with_flags;
-    hipEventDestroy(event: *mut c_void) = event_destroy;
     hipEventSynchronize(event: *mut c_void) = event_synchronize;
     hipEventQuery(event: *mut c_void) = event_query;
-    hipEventElapsedTime(milliseconds: *mut f32, start: *mut c_void, end: *mut c_void) = event_elapsed_time;
 
     hipModuleLoadData(module: *mut *mut c_void, image: *const c_void) = module_load_data;
     hipModuleUnload(module: *mut c_void) = module_unload;

@@ -36,6 +36,7 @@
 //! | `device` | names, limits, properties in the layout of HIP 6 |
 //! | `context` | contexts |
 //! | `function` | modules from files, attributes, occupancy |
+//! | `event` | events without a time |
 //! | `stream` | flags, priorities, callbacks |
 //! | `blas` | GEMM of hipBLAS and rocBLAS |
 //! | `printed` | what kernels print |
@@ -59,6 +60,7 @@ mod capture;
 mod context;
 mod device;
 mod dispatch;
+mod event;
 mod forward;
 mod function;
 mod graph;

@@ -6,14 +6,15 @@ use hip_api::Code;
 
 use crate::export::{Lookup, put};
 use crate::{
-    advice, array, context, device, forward, function, graph, host_memory, launch, launch_threads, memory,
-    other, per_thread, pool, queued, registered, registration, shared_memory, stream, symbol, unsupported,
-    virtual_memory, volume,
+    advice, array, context, device, event, forward, function, graph, host_memory, launch, launch_threads,
+    memory, other, per_thread, pool, queued, registered, registration, shared_memory, stream, symbol,
+    unsupported, virtual_memory, volume,
 };
 
-const LOOKUPS: [Lookup; 27] = [
+const LOOKUPS: [Lookup; 28] = [
     advice::address,
     array::address,
+    event::address,
     forward::address,
     queued::address,
     queued::last_address,

@@ -110,6 +110,12 @@ fn an_event_has_one_release_and_a_time_needs_two_events() {
     let elapsed = |out: *mut f32, start: *mut c_void| call!(library, hipEventElapsedTime(out => *mut f32, start => *mut c_void, event => *mut c_void));
     assert_eq!(elapsed(null_mut(), event), INVALID_VALUE);
     assert_eq!(elapsed(&raw mut time, null_mut()), INVALID_HANDLE);
+    // hipEventDisableTiming.
+    let untimed = output!(library, hipEventCreateWithFlags(*mut c_void, 2 => c_uint));
+    for event in [event, untimed] {
+        assert_eq!(call!(library, hipEventRecord(event => *mut c_void, null_mut() => *mut c_void)), SUCCESS);
+    }
+    assert_eq!((elapsed(&raw mut time, event), elapsed(&raw mut time, untimed)), (SUCCESS, INVALID_HANDLE));
 }
 
 #[test]
