@@ -78,6 +78,10 @@ impl DeviceAttribute {
     pub const HOST_NATIVE_ATOMIC_SUPPORTED: Self = Self(15);
     /// `hipDeviceAttributeStreamPrioritiesSupported`.
     pub const STREAM_PRIORITIES_SUPPORTED: Self = Self(78);
+    /// `hipDeviceAttributeTextureAlignment`.
+    pub const TEXTURE_ALIGNMENT: Self = Self(81);
+    /// `hipDeviceAttributeTexturePitchAlignment`.
+    pub const TEXTURE_PITCH_ALIGNMENT: Self = Self(82);
     /// `hipDeviceAttributeAsicRevision`.
     pub const ASIC_REVISION: Self = Self(10_012);
     /// `hipDeviceAttributeCanUseHostPointerForRegisteredMem`.

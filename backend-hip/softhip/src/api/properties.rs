@@ -11,6 +11,7 @@ use crate::sched::{COMPUTE_UNITS, LDS_LIMIT};
 const NAME: &str = "softhip gfx942 (software)";
 const ARCH_NAME: &str = "gfx942:sramecc+:xnack-";
 const WARP: c_int = 64;
+const TEXTURE_ALIGNMENT: c_int = 256;
 const THREADS_PER_BLOCK: c_int = 1024;
 const THREADS_PER_CU: c_int = 2048;
 const CUS: c_int = COMPUTE_UNITS.cast_signed();
@@ -75,8 +76,8 @@ pub(super) fn of(device: &SoftDevice) -> DeviceProperties {
         hdp_mem_flush_cntl: std::ptr::null_mut(),
         hdp_reg_flush_cntl: std::ptr::null_mut(),
         mem_pitch: c_int::MAX.unsigned_abs() as usize,
-        texture_alignment: 256,
-        texture_pitch_alignment: 256,
+        texture_alignment: TEXTURE_ALIGNMENT.unsigned_abs() as usize,
+        texture_pitch_alignment: TEXTURE_ALIGNMENT.unsigned_abs() as usize,
         kernel_exec_timeout_enabled: 0,
         ecc_enabled: 1,
         tcc_driver: 0,
@@ -134,6 +135,7 @@ pub(super) fn attribute(which: DeviceAttribute) -> Option<c_int> {
         | A::SHARED_MEM_PER_MULTIPROCESSOR
         | A::MAX_SHARED_MEMORY_PER_MULTIPROCESSOR => LDS_BYTES,
         A::WARP_SIZE => WARP,
+        A::TEXTURE_ALIGNMENT | A::TEXTURE_PITCH_ALIGNMENT => TEXTURE_ALIGNMENT,
         A::CLOCK_INSTRUCTION_RATE | A::WALL_CLOCK_RATE => WALL_CLOCK_KHZ,
         known if known.is_known() => 0,
         _ => return None,
