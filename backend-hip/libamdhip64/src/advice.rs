@@ -9,8 +9,7 @@ use hip_api::Code;
 
 use crate::export::put;
 use crate::location::allocation;
-use crate::memory::is_managed;
-use crate::stream;
+use crate::{managed, stream};
 
 /// `hipCpuDeviceId`.
 const HOST: c_int = -1;
@@ -98,7 +97,7 @@ fn place(memory: *const c_void, size: usize) -> Result<(u64, Range<u64>), Code> 
 /// As [`place`], of managed memory alone.
 fn managed(memory: *const c_void, size: usize) -> Result<(u64, Range<u64>), Code> {
     place(memory, size)
-        .and_then(|found| if is_managed(found.0) { Ok(found) } else { Err(Code::INVALID_VALUE) })
+        .and_then(|found| if managed::has(found.0) { Ok(found) } else { Err(Code::INVALID_VALUE) })
 }
 
 /// The advice about an allocation.

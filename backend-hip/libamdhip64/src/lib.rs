@@ -24,6 +24,7 @@
 //! | `rtc` | hiprtc, with a clang that the user has |
 //! | `symbol` | variables of the device, by their host addresses |
 //! | `memory` | pitched and managed memory, fills of rectangles, what an address is |
+//! | `managed` | which memory host and device both see |
 //! | `host_memory` | pinned memory and its flags |
 //! | `registered` | memory of the program's own that kernels reach |
 //! | `advice` | what a program says about ranges of memory |
@@ -70,6 +71,7 @@ mod later;
 mod launch;
 mod launch_threads;
 mod location;
+mod managed;
 mod memory;
 mod node;
 mod other;

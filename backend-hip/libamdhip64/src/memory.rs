@@ -1,9 +1,7 @@
 //! Pitched and managed memory, fills of rectangles, copies between devices, what an address is.
 
-use std::collections::BTreeSet;
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr::{null_mut, with_exposed_provenance_mut};
-use std::sync::{Mutex, PoisonError};
 
 use hip_api::{Code, MemcpyKind, MemoryType, PointerAttributes};
 
@@ -11,27 +9,10 @@ use crate::capture;
 use crate::export::{HIP, put, status};
 use crate::location::allocation;
 use crate::node::NodeKind;
-use crate::{advice, audit, pool, session};
+use crate::{advice, audit, managed, pool, session};
 
 /// Rows of pitched memory begin at multiples of this many bytes, as on gfx942.
 const PITCH: usize = 256;
-
-/// Where managed allocations begin. They are pinned memory, which host and device both see.
-static MANAGED: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
-
-fn with_managed<T>(body: impl FnOnce(&mut BTreeSet<u64>) -> T) -> T {
-    body(&mut MANAGED.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Counts pinned memory as managed memory.
-pub(crate) fn set_managed(memory: *mut c_void) {
-    with_managed(|managed| managed.insert(memory.addr() as u64));
-}
-
-/// Whether an allocation that begins at an address is managed memory.
-pub(crate) fn is_managed(base: u64) -> bool {
-    with_managed(|managed| managed.contains(&base))
-}
 
 /// What a pointer is; managed memory is told from pinned memory.
 pub(crate) fn attributes(pointer: *const c_void) -> Result<PointerAttributes, Code> {
@@ -46,7 +27,7 @@ pub(crate) fn attributes(pointer: *const c_void) -> Result<PointerAttributes, Co
     // SAFETY: `found` is valid for a write.
     status(unsafe { (HIP.pointer_get_attributes)(&raw mut found, pointer) })?;
     let start = allocation(pointer)?.base;
-    if is_managed(start) {
+    if managed::has(start) {
         found.memory_type = MemoryType::MANAGED.0;
         found.is_managed = 1;
     }
@@ -130,7 +111,7 @@ compose! {
     /// `hipFree`, of managed memory too.
     fn hipFree(memory: *mut c_void) {
         let address = memory.addr() as u64;
-        let managed = with_managed(|managed| managed.remove(&address));
+        let managed = managed::remove(address);
         advice::forget(address);
         let free = if managed { HIP.host_free } else { HIP.free };
         // SAFETY: the caller keeps to HIP's contract.
@@ -148,7 +129,7 @@ compose! {
         // SAFETY: the caller keeps to HIP's contract.
         status(unsafe { (HIP.host_malloc)(out, size, 0) })?;
         // SAFETY: the call succeeded, so `out` is valid and holds the address.
-        set_managed(unsafe { out.read() });
+        managed::add(unsafe { out.read() });
         Ok(())
     }
 

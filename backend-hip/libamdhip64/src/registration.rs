@@ -13,7 +13,7 @@ use hip_api::Code;
 
 use crate::device;
 use crate::export::{HIP, put, status};
-use crate::{memory, session};
+use crate::{managed, session};
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { binaries: BTreeMap::new(), next: 1, symbols: None });
 
@@ -246,7 +246,7 @@ unsafe extern "C" fn __hipRegisterManagedVar(
     if unsafe { put(host, pointer) }.is_err() {
         return;
     }
-    memory::set_managed(pointer);
+    managed::add(pointer);
     // SAFETY: not null, so a string.
     let name = unsafe { CStr::from_ptr(name) }.to_owned();
     if let Some(binary) = registry().binaries.get_mut(&binary.addr()) {

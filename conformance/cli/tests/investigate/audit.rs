@@ -102,7 +102,7 @@ fn an_engine_whose_kernel_races_is_caught() {
     let (said, audit) =
         audited(folder.path(), &[], &["-m", &model(), "-p", TEXT, "-n", "1", "--backend", backend]);
     assert_eq!((said.code, audit["verdict"].as_str()), (Some(1), Some("REPRODUCED")), "{said:?}");
-    assert!(audit["evidence"].to_string().contains("Uninitialised LDS read"), "{audit:#}");
+    assert!(audit["evidence"].to_string().contains("Racing LDS write"), "{audit:#}");
 }
 
 #[test]
