@@ -47,6 +47,8 @@ const STRETCH: u64 = 1 << 10;
 pub(super) struct Shadow {
     /// A [`Page`] each.
     pages: Box<[AtomicU64]>,
+    /// The last launch that touched a page of a stretch: side by side, so that to look through them touches few pages of the host.
+    stretches: Box<[AtomicU64]>,
     records: Box<[AtomicU64]>,
     /// Bytes of the allocation.
     len: u64,
@@ -67,6 +69,7 @@ impl Shadow {
     pub(super) fn empty() -> Self {
         Self {
             pages: Box::default(),
+            stretches: Box::default(),
             records: Box::default(),
             len: 0,
             pcs: Box::default(),
@@ -80,6 +83,7 @@ impl Shadow {
         let pages = blocks.div_ceil(index(PAGE_BLOCKS));
         Some(Self {
             pages: try_zeroed_slice_box(pages.checked_mul(PAGE_WORDS)?).ok()?,
+            stretches: try_zeroed_slice_box(pages.div_ceil(index(STRETCH))).ok()?,
             records: try_zeroed_slice_box(blocks.checked_mul(RECORD)?).ok()?,
             len,
             pcs: try_zeroed_slice_box(blocks).ok()?,
@@ -105,7 +109,7 @@ impl Shadow {
     #[inline]
     fn touch(&self, page: u64, launch: u32) {
         self.page(page).last().store(launch.into(), Ordering::Relaxed);
-        let stretch = self.page(page / STRETCH * STRETCH).last_of_stretch();
+        let stretch = &self.stretches[index(page / STRETCH)];
         if stretch.load(Ordering::Relaxed) != u64::from(launch) {
             stretch.store(launch.into(), Ordering::Relaxed);
         }
@@ -251,10 +255,10 @@ impl Shadow {
     pub(super) fn touched(&self, launch: u32, mut each: impl FnMut(u64, u64, u64)) {
         let list = self.list.lock().unwrap_or_else(PoisonError::into_inner);
         let pages = self.records.as_chunks::<RECORD>().0.chunks(index(PAGE_BLOCKS));
-        let stretches = (0..self.pages.len() as u64 / PAGE_WORDS as u64).step_by(index(STRETCH));
+        let stretches = (0..).step_by(index(STRETCH)).zip(&self.stretches);
         let touched = stretches
-            .filter(|first| self.page(*first).last_of_stretch().load(Ordering::Relaxed) == u64::from(launch))
-            .flat_map(|first| (first..first + STRETCH).zip(pages.clone().skip(index(first))));
+            .filter(|(_, last)| last.load(Ordering::Relaxed) == u64::from(launch))
+            .flat_map(|(first, _): (u64, _)| (first..first + STRETCH).zip(pages.clone().skip(index(first))));
         for (page, records) in touched {
             if self.page(page).last().load(Ordering::Relaxed) != u64::from(launch) {
                 continue;

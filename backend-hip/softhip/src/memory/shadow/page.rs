@@ -16,12 +16,6 @@ impl<'a> Page<'a> {
         &self.0[1]
     }
 
-    /// Of the first page of a stretch: the last launch that touched any of them.
-    #[inline]
-    pub(super) fn last_of_stretch(self) -> &'a AtomicU64 {
-        &self.0[3]
-    }
-
     /// The last launch in which all bytes of a block became shared (high half), and how many blocks are so.
     #[inline]
     pub(super) fn shared(self) -> &'a AtomicU64 {
