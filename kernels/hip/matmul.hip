@@ -68,6 +68,8 @@ template <class F, u32 M>
 DEVICE void mat_vec(const float *x, const u8 *weight, const float *bias, float *out, u64 x_stride, u64 weight_stride,
                     u64 out_stride, u32 m, u32 n, u32 k) {
     constexpr u32 CHUNK = STAGED / M, P = AT_ONCE<F, M>, GROUPS = WAVE / UNITS;
+    // Rows of blocks end with a unit, and no unit past their end is read.
+    constexpr bool WHOLE_UNITS = F::LEN % UNIT == 0;
     __shared__ __attribute__((aligned(16))) float staged[M][CHUNK / 32 * PITCH];
     const u32 j = thread_x() % UNITS;
     const u32 wave = block_x() * (THREADS / WAVE) + __builtin_amdgcn_readfirstlane(wave_id());
@@ -81,12 +83,14 @@ DEVICE void mat_vec(const float *x, const u8 *weight, const float *bias, float *
     u32 start = 0;
     do {
         const u32 length = k - start < CHUNK ? k - start : CHUNK;
-        const u32 padded = (length + STRETCH - 1) / STRETCH * STRETCH;
+        const u32 padded = WHOLE_UNITS ? length : (length + STRETCH - 1) / STRETCH * STRETCH;
         if (start) barrier();
         for (u32 r = 0; r < M; r++)
             for (u32 i = 4 * thread_x(); i < padded; i += 4 * THREADS)
                 *(f32x4 *)(staged[r] + i / 32 * PITCH + i % 32) =
-                    has_row<M>(r, m) ? read_quad<F::LEN>(x + r * x_stride + start + i, (i32)(length - i)) : f32x4(0.0f);
+                    has_row<M>(r, m)
+                        ? read_quad<F::LEN>(x + r * x_stride + start + i, WHOLE_UNITS ? 4 : (i32)(length - i))
+                        : f32x4(0.0f);
         barrier();
         if (row0 >= n) continue;
         const float *part = staged[0];
