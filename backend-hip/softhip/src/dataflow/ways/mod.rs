@@ -285,6 +285,18 @@ mod tests {
     }
 
     #[test]
+    fn lanes_that_leave_a_loop_are_on_again_behind_it() {
+        // loop: s_or_b64 s[8:9], vcc, s[8:9]; s_andn2_b64 exec, exec, s[8:9]; s_cbranch_execnz loop; s_or_b64 exec, exec, s[8:9];
+        // s_cbranch_execz 1
+        let behind = |restore: u32| {
+            ways(&[0xbe88_0180, 0x8788_086a, 0x89fe_087e, 0xbf89_fffd, restore, 0xbf88_0001, V1_IS_V2, END])
+        };
+        assert_eq!(behind(0x87fe_087e), BTreeSet::from([(5, true)]));
+        // s[10:11] may hold no lane.
+        assert_eq!(behind(0x87fe_0a7e), BTreeSet::new());
+    }
+
+    #[test]
     fn a_loop_that_changes_what_is_compared_is_followed_until_nothing_is_new() {
         // s_mov_b32 s5, 0; loop: s_cmp_eq_u32 s5, 0; s_cbranch_scc1 1; …; s_add_u32 s5, s5, 1; s_cbranch_scc0 loop
         let counted = [0xbe85_0080, 0xbf06_8005, 0xbf85_0001, V1_IS_V2, 0x8005_8105, 0xbf84_fffb, END];

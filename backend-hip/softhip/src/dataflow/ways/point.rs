@@ -91,6 +91,8 @@ pub(super) struct Point {
     /// Outcomes that comparisons of two registers can have, the smaller one first, with a sign or without.
     relations: BTreeMap<(u8, u8, bool), u8>,
     scc: Scc,
+    /// The pair whose lanes went off last, of some that were on: if none is left, it has some.
+    left: Option<u8>,
 }
 
 impl Point {
@@ -101,6 +103,7 @@ impl Point {
             numbers: BTreeMap::new(),
             relations: BTreeMap::new(),
             scc: Scc::Any,
+            left: None,
         }
     }
 
@@ -148,6 +151,7 @@ impl Point {
             numbers: numbers.collect(),
             relations: relations.collect(),
             scc: if self.scc == other.scc { self.scc } else { Scc::Any },
+            left: if self.left == other.left { self.left } else { None },
         }
     }
 
@@ -159,6 +163,7 @@ impl Point {
         if !scc {
             self.scc = Scc::Any;
         }
+        self.left = self.left.filter(|pair| live(*pair) || live(*pair + 1));
     }
 
     /// Forgets what is about registers that are written.
@@ -167,6 +172,8 @@ impl Point {
         self.masks.retain(|pair, _| !gone(*pair) && !gone(*pair + 1));
         self.numbers.retain(|register, _| !gone(*register));
         self.relations.retain(|(a, b, _), _| !gone(*a) && !gone(*b));
+        let exec = gone(scalar::EXEC) || gone(scalar::EXEC + 1);
+        self.left = self.left.filter(|pair| !exec && !gone(*pair) && !gone(*pair + 1));
         if let Scc::Compares(a, b, _) = self.scc {
             let is_gone = |side: Side| matches!(side, Side::Register(register) if gone(register));
             if is_gone(a) || is_gone(b) {
@@ -229,6 +236,13 @@ impl Point {
         }
         if let Some(exec) = new_exec {
             self.know(scalar::EXEC, exec);
+        }
+        let own = Operand::Scalar(scalar::EXEC);
+        if let (Op::s_andn2_b64, Operand::Scalar(pair)) = (inst.op, inst.src[1])
+            && (inst.dst, inst.src[0]) == (own, own)
+            && matches!(exec, Mask::Some | Mask::Ones)
+        {
+            self.left = Some(pair);
         }
         if writes_scc {
             self.scc = match (Relation::of(inst.op), Side::of(inst.src[0]), Side::of(inst.src[1])) {
@@ -299,6 +313,11 @@ impl Point {
         };
         if zero {
             self.know(pair, Mask::Zero);
+            if let (scalar::EXEC, Some(left)) = (pair, self.left)
+                && self.mask(Operand::Scalar(left)) == Mask::Any
+            {
+                self.know(left, Mask::Some);
+            }
         } else if known != Mask::Ones {
             self.know(pair, Mask::Some);
         }
