@@ -293,7 +293,9 @@ fn packed(dtype: DType, shape: &[usize], packing: Packing, order: &[usize]) -> L
 
 fn buffer_len(layout: &Layout, packing: Packing) -> usize {
     let end = layout.byte_range().map_or(0, |range| range.end);
-    end + if packing == Packing::Padded { 20 } else { 0 }
+    // Of tensors with an odd number of rows nothing lies behind the last one: what is read there is out of bounds.
+    let rows: usize = layout.shape().iter().rev().skip(1).product();
+    end + if packing == Packing::Padded && rows.is_multiple_of(2) { 20 } else { 0 }
 }
 
 /// A buffer with the elements at their places and [`PADDING`] between them.

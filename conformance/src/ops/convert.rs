@@ -64,7 +64,7 @@ enum Content {
     Constant,
     /// Any bits at all: NaN, infinities, denormals, scales of every size.
     Bits,
-    /// Zeros of both signs, the smallest and the largest numbers.
+    /// Zeros of both signs, the smallest and the largest numbers, infinities and NaN.
     Extremes,
 }
 
@@ -132,7 +132,9 @@ impl Spec {
             return odd * [1.0, 0.5, 2.0, 0.25][random.below(4)];
         }
         let all = [0.0, -0.0, 1e-45, -1e-40, 6e-8, 65504.0, 65520.0, -3.4e38, 3.39e38, 1e-38, 1.0];
-        all[random.below(all.len())]
+        let beyond = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY];
+        let at = random.below(all.len() + beyond.len());
+        all.get(at).copied().unwrap_or_else(|| beyond[at - all.len()])
     }
 }
 
@@ -199,16 +201,19 @@ impl<O: Conversion> Family for Converted<O> {
                 }
             }
         }
-        // More rows than fit in 12 and in 16 bits, of one block each.
-        if let Some(first) = specs.first().cloned() {
-            let n = coarser(first.from, first.to).block_len();
-            specs.extend([4_097, 65_537].map(|rows| Spec {
-                rows,
-                n,
-                packing: Packing::Padded,
-                ..first.clone()
-            }));
-        }
+        // More rows than fit in 12 bits, of one block each, where a row past the last one is a way of its own; and than fit in 16.
+        let long = |from: DType| matches!(from, DType::F16 | DType::BF16 | DType::Q4K | DType::Q5K);
+        let first = specs.first().cloned();
+        let of_pair =
+            |(from, to)| first.clone().map(|first| Spec { format: format(from, to), from, to, ..first });
+        let many = O::pairs().into_iter().enumerate().filter(|(at, (from, _))| *at == 0 || long(*from));
+        let many: Vec<Spec> = many.filter_map(|(_, pair)| of_pair(pair)).collect();
+        let rows = |spec: &Spec, rows| {
+            let n = coarser(spec.from, spec.to).block_len();
+            Spec { rows, n, packing: Packing::Padded, ..spec.clone() }
+        };
+        specs.extend(many.iter().map(|spec| rows(spec, 4_097)));
+        specs.extend(many.first().map(|spec| rows(spec, 65_537)));
         specs.extend(column_major::<O>());
         specs
     }

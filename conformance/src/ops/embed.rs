@@ -78,6 +78,10 @@ impl Family for Embed {
             // A row that 16 bits do not count, and a row as long as those of the largest models.
             specs.push(Spec { vocab: 65_540, ..last });
             specs.push(Spec { n: 16_384, ..plain.clone() });
+            // Ids that 12 bits do not count, where a row past the last one is a way of its own.
+            if matches!(format, DType::F16 | DType::BF16 | DType::Q4K | DType::Q5K) {
+                specs.push(Spec { rows: 4_097, ..plain.clone() });
+            }
             specs.push(Spec { kind: Kind::Hostile, ids: Ids::PastTheEnd, ..plain });
         }
         // More rows than fit in 12 and in 16 bits, of a table that 15 bits do not count.

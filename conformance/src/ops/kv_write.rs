@@ -131,8 +131,10 @@ impl Spec {
             }
             let mut rows = self.data.values(random, self.rows * self.kv_heads, self.head_dim);
             if self.topic == Topic::Spoiled {
+                // NaN at each place of four that are written together.
                 let special = [f32::NAN, f32::INFINITY, 1e-41, -0.0, 1e30, f32::NEG_INFINITY, 70000.0];
-                for (at, value) in special.into_iter().enumerate() {
+                let special = special.into_iter().chain([f32::NAN; 4]);
+                for (at, value) in special.enumerate() {
                     let len = rows.len();
                     rows[(at * 37) % len] = value;
                 }
