@@ -1,7 +1,7 @@
 //! Faults that change nothing, each by an argument.
 
 use code_object::{CodeObject, Descriptor, UserSgpr};
-use softhip::dataflow::{self, Effects, skips_nothing};
+use softhip::dataflow::{self, Effects, Impossible, skips_nothing};
 use softhip::isa::inst::{SdwaSel, SdwaUnused, scalar};
 use softhip::isa::{Format, Inst, Mods, Op, Operand};
 use softhip::lint;
@@ -14,6 +14,8 @@ use super::values::{Encoded, Sameness, Values};
 /// Why a fault cannot be seen, whatever the input.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Argument {
+    /// No wave comes to the instruction, or none goes the way of a branch that is different, by masks and numbers that are known there.
+    Impossible,
     /// The branch jumps over instructions that do nothing while EXEC is zero: it saves time.
     SkipsNothing,
     /// The rules of the instruction set need no wait there: without it nothing new is found on any way through the kernel.
@@ -36,6 +38,7 @@ impl Argument {
     /// In a sentence.
     pub fn text(self) -> &'static str {
         match self {
+            Argument::Impossible => "an instruction to which, or a way of a branch that, no wave can go",
             Argument::SkipsNothing => "a branch over instructions that do nothing while EXEC is zero",
             Argument::NeedlessWait => "a wait that no rule of the instruction set needs there",
             Argument::DeadResult => "a result that is read on no way from there",
@@ -56,10 +59,14 @@ impl Argument {
 pub fn argument(
     traced: &Traced,
     values: Option<&Values<'_>>,
+    impossible: &Impossible,
     fault: &Fault,
     object: &CodeObject,
 ) -> Option<Argument> {
     let inst = traced.code().get(fault.index)?;
+    if is_impossible(impossible, fault) {
+        return Some(Argument::Impossible);
+    }
     match (fault.kind, inst.op) {
         (Kind::Dropped, Op::s_cbranch_execz) if skips_nothing(traced.code(), fault.index) => {
             Some(Argument::SkipsNothing)
@@ -73,6 +80,12 @@ pub fn argument(
                 .or_else(|| by_values(traced, inst, values?, fault))
         }
     }
+}
+
+/// Whether no wave comes to the instruction of a fault, or it is a branch that is gone and that no wave takes.
+fn is_impossible(impossible: &Impossible, fault: &Fault) -> bool {
+    let gone = fault.kind == Kind::Dropped && fault.now.is_none();
+    impossible.instructions.contains(&fault.index) || gone && impossible.ways.contains(&(fault.index, true))
 }
 
 /// The argument by what is known of values.
@@ -363,6 +376,18 @@ mod tests {
             code.push(decode(&[*words], pc).unwrap());
         }
         same_result(&code, 0, &inst(now))
+    }
+
+    #[test]
+    fn a_branch_that_no_wave_takes_may_be_gone_and_one_that_every_wave_takes_may_not() {
+        let of = |taken: bool, kind: Kind, now: Option<Inst>| {
+            let impossible = Impossible { ways: [(3, taken)].into(), instructions: [7].into() };
+            let fault = |index| Fault { kind, index, words: Vec::new(), now };
+            [3, 7, 8].map(|index| is_impossible(&impossible, &fault(index)))
+        };
+        assert_eq!(of(true, Kind::Dropped, None), [true, true, false]);
+        assert_eq!(of(false, Kind::Dropped, None), [false, true, false]);
+        assert_eq!(of(true, Kind::Operation, Some(inst(&[END]))), [false, true, false]);
     }
 
     #[test]

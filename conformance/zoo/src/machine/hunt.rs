@@ -18,6 +18,7 @@ use conformance::suite::{self, Filter, Slice};
 use conformance::target::{RunError, Target};
 use kernels::{Breakpoint, Identity, Numerics, OpForm, Record, SplitMix64, Stem, Support};
 use softhip::control::Options as Device;
+use softhip::dataflow::{self, Impossible};
 use softhip::memory::Checks;
 use softhip::sched::Limits;
 use softhip::trace::{self, Traced};
@@ -50,6 +51,9 @@ const APART: usize = 12;
 
 /// Cases that a fault meets before it has survived.
 const CASES: usize = 400;
+
+/// Cases after which it is asked whether a fault changes nothing: most that change something are killed before.
+const TRIED: usize = 12;
 
 /// Faults that are on the hunt together.
 const HERD: usize = 48;
@@ -180,15 +184,19 @@ enum Place {
     Near,
     /// With entries of a dimension far apart, see [`Far`]: the outermost that has more than one, or the one behind it.
     Apart(usize),
+    /// The same so far that a stride itself does not fit in 32 bits.
+    Beyond(usize),
 }
 
 impl Place {
-    const ALL: [Self; 3] = [Self::Near, Self::Apart(0), Self::Apart(1)];
+    const FAR: [Self; 4] = [Self::Apart(0), Self::Apart(1), Self::Beyond(0), Self::Beyond(1)];
+    const COUNT: usize = 1 + Self::FAR.len();
 
     const fn index(self) -> usize {
         match self {
             Self::Near => 0,
             Self::Apart(dimension) => 1 + dimension,
+            Self::Beyond(dimension) => 3 + dimension,
         }
     }
 }
@@ -227,7 +235,8 @@ fn of_stem(
         let count = shares.get(traced.kernel()).copied().unwrap_or(0);
         let herd = sample(traced, count, plan.seed);
         let mut bag = Bag::default();
-        let game = Game { stem, bytes, own: &own, traced, cases, values: OnceCell::new() };
+        let (values, impossible) = (OnceCell::new(), OnceCell::new());
+        let game = Game { stem, bytes, own: &own, traced, cases, values, impossible };
         for part in herd.chunks(HERD) {
             game.hunt(part, &mut bag, progress);
         }
@@ -240,10 +249,11 @@ fn of_stem(
 fn reaches(stem: Stem, kernels: &[String]) -> Vec<Reach> {
     let filter = Filter::new(&format!("{stem}/soft/"));
     let names = suite::names("soft", &filter);
-    let [Some(near), Some(outer), Some(inner)] = Place::ALL.map(|place| target(Objects::own(), place)) else {
+    let places = std::iter::once(Place::Near).chain(Place::FAR);
+    let targets: Vec<Digested> = places.filter_map(|place| target(Objects::own(), place)).collect();
+    if targets.len() != Place::COUNT {
         return Vec::new();
-    };
-    let targets = [near, outer, inner];
+    }
     let mut names = Slice::Quick.of(names);
     names.extend(suite::names_around_breakpoints("soft", &targets[0], &filter));
     let run = |name: String, place: Place| {
@@ -291,17 +301,20 @@ fn reaches(stem: Stem, kernels: &[String]) -> Vec<Reach> {
     let quick = cases.iter().filter(|case| case.micros <= QUICK);
     let near: HashMap<String, Vec<String>> =
         quick.map(|case| (case.name.clone(), case.executed.keys().cloned().collect())).collect();
-    for dimension in [0, 1] {
+    for place in Place::FAR {
+        let moves = |record: &Record| match place {
+            Place::Near => false,
+            Place::Apart(dimension) => far::moves(record, dimension),
+            Place::Beyond(dimension) => far::moves_beyond(record, dimension),
+        };
         let mut chosen: HashMap<&String, usize> = HashMap::new();
         for name in mixed(near.keys().cloned().collect()) {
             let launched = &near[&name];
             let enough = |kernel| chosen.get(kernel).is_some_and(|count| *count >= APART);
-            if launched.iter().all(enough)
-                || !suite::record(&name).is_ok_and(|record| far::moves(&record, dimension))
-            {
+            if launched.iter().all(enough) || !suite::record(&name).is_ok_and(|record| moves(&record)) {
                 continue;
             }
-            if let Some(case) = run(name, Place::Apart(dimension)).0 {
+            if let Some(case) = run(name, place).0 {
                 launched.iter().for_each(|kernel| *chosen.entry(kernel).or_default() += 1);
                 cases.push(case);
             }
@@ -356,6 +369,7 @@ fn target(objects: Objects, place: Place) -> Option<Digested> {
     let inner: Box<dyn Target> = match place {
         Place::Near => guard::with_canaries(backend).ok()?,
         Place::Apart(dimension) => Box::new(Far::new(backend, dimension).ok()?),
+        Place::Beyond(dimension) => Box::new(Far::beyond(backend, dimension).ok()?),
     };
     Some(Digested { inner, digest: Cell::new(0) })
 }
@@ -406,6 +420,8 @@ struct Game<'a> {
     cases: &'a [Reach],
     /// What its registers hold, once somebody asks.
     values: OnceCell<Option<Values<'a>>>,
+    /// Where no wave comes in it, once somebody asks.
+    impossible: OnceCell<Impossible>,
 }
 
 /// A fault that is not decided yet.
@@ -413,7 +429,7 @@ struct Hunted<'f> {
     fault: &'f Fault,
     object: Vec<u8>,
     /// By [`Place`].
-    targets: [Option<Digested>; 3],
+    targets: [Option<Digested>; Place::COUNT],
     met: usize,
     /// Microseconds that slow cases of it have taken.
     slow: u64,
@@ -429,7 +445,7 @@ impl Game<'_> {
             alive.push(Hunted {
                 fault,
                 object,
-                targets: [const { None }; 3],
+                targets: [const { None }; Place::COUNT],
                 met: 0,
                 slow: 0,
                 differs: false,
@@ -448,7 +464,11 @@ impl Game<'_> {
                 }
                 hunted.met += 1;
                 let killed = !self.survives(hunted, case);
-                count(killed, bag, progress)
+                let decided = !killed && hunted.met == TRIED && self.is_decided(hunted, bag);
+                if decided {
+                    progress();
+                }
+                count(killed, bag, progress) && !decided
             });
         }
         for hunted in alive {
@@ -465,20 +485,34 @@ impl Game<'_> {
 
     /// A fault that no case killed.
     fn settle(&self, hunted: &Hunted<'_>, bag: &mut Bag) {
-        let object = CodeObject::read(&hunted.object).ok();
-        let linted = |object| equivalent::is_linted(self.traced, hunted.fault, object);
-        let argument = |object| equivalent::argument(self.traced, self.values(), hunted.fault, object);
-        if object.as_ref().is_some_and(linted) {
-            bag.linted += 1;
-        } else if hunted.differs {
+        if self.is_decided(hunted, bag) {
+            return;
+        }
+        if hunted.differs {
             bag.within_bound.push(self.survivor(hunted));
-        } else if let Some(argument) = object.as_ref().and_then(argument) {
-            *bag.equivalent.entry(argument).or_default() += 1;
         } else if hunted.met == 0 {
             bag.unreached.push(self.survivor(hunted));
         } else {
             bag.survivors.push(self.survivor(hunted));
         }
+    }
+
+    /// Counts a fault that lint finds, or that changes nothing by an argument; whether it is one of them.
+    fn is_decided(&self, hunted: &Hunted<'_>, bag: &mut Bag) -> bool {
+        let object = CodeObject::read(&hunted.object).ok();
+        let linted = |object| equivalent::is_linted(self.traced, hunted.fault, object);
+        let impossible = self.impossible.get_or_init(|| dataflow::impossible(self.traced.code()));
+        let argument =
+            |object| equivalent::argument(self.traced, self.values(), impossible, hunted.fault, object);
+        if object.as_ref().is_some_and(linted) {
+            bag.linted += 1;
+            return true;
+        }
+        let argument = if hunted.differs { None } else { object.as_ref().and_then(argument) };
+        if let Some(argument) = argument {
+            *bag.equivalent.entry(argument).or_default() += 1;
+        }
+        argument.is_some()
     }
 
     /// What the kernel's registers hold.

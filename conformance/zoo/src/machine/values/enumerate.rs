@@ -93,7 +93,13 @@ pub(super) fn differences(
     if written.meets(&exec) {
         return None;
     }
-    let touched = touched.without(&exec);
+    // What a register held that both write in full does not matter.
+    let full = now.map_or(RegisterSet::EMPTY, |now| {
+        Effects::of(was.inst).replaces.and(&Effects::of(now.inst).replaces)
+    });
+    let read = both.iter().fold(RegisterSet::EMPTY, |read, one| read.or(&Effects::of(one.inst).reads));
+    let all = touched.without(&exec);
+    let touched = read.or(&written.without(&full)).without(&exec);
     // A register that is a mask for one and a number for the other is followed by neither rule.
     let as_numbers = both.iter().any(|one| {
         let effects = Effects::of(one.inst);
@@ -115,13 +121,13 @@ pub(super) fn differences(
     let mut differs: BTreeMap<usize, u32> = BTreeMap::new();
     for run in 0..runs {
         let (uniform, first) = (run & ((1 << uniform) - 1), (run >> uniform) << in_one_run);
-        let before = start(&contents, &variables, uniform, first, &touched);
+        let before = start(&contents, &variables, uniform, first, &all);
         let one = executed(&before, Some(was), &memory)?;
         let other = executed(&before, now, &memory)?;
         for register in written.iter().map(Register::index) {
             let bits = difference(&one, &other, register);
             if bits != 0 {
-                let mask = matches!(contents.get(&register), Some(Content::Mask(_)));
+                let mask = masks.iter().any(|mask| mask.index() == register);
                 *differs.entry(register).or_default() |= if mask { u32::MAX } else { bits };
             }
         }

@@ -7,6 +7,7 @@
 //! | `masks` | in which lanes |
 //! | `evaluate` | what an instruction makes of that |
 //! | `enumerate` | the same for all values that there may be, by trying them out on the device |
+//! | `words` | which bits of two results are the same bits of the same values |
 //! | `spread` | how far a difference in some bits comes |
 //!
 //! Values are followed along all ways through a kernel until nothing new is learned ([`Values::of`]). A value that is computed twice from
@@ -21,12 +22,15 @@ mod spread;
 mod state;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use softhip::dataflow::{Effects, indexes_registers, successors};
-use softhip::isa::{Format, Inst, Op};
+use softhip::isa::inst::scalar;
+use softhip::isa::{Format, Inst, Op, Operand};
+use softhip::waits::RegisterSet;
 
 pub use enumerate::Encoded;
 use enumerate::differences;
@@ -101,8 +105,8 @@ impl<'a> Values<'a> {
     }
 
     /// Whether `now` in the place of instruction `index`, or nothing, leaves the same in all registers, or a difference that comes to
-    /// nothing that could be seen. The instruction, which is written as `words`, must do nothing but write registers.
-    pub fn same(&self, index: usize, words: &[u32], now: Option<Encoded<'_>>) -> Option<Sameness> {
+    /// nothing that could be seen. The instruction, which is written as `written`, must do nothing but write registers.
+    pub fn same(&self, index: usize, written: &[u32], now: Option<Encoded<'_>>) -> Option<Sameness> {
         let mut names = self.names.borrow_mut();
         let state = self.before(index, &mut names)?;
         let changes_mode = self.changes_mode;
@@ -114,6 +118,7 @@ impl<'a> Values<'a> {
         let after = now.map_or_else(Vec::new, |now| results(&place(true), &mut names, now));
         let mut difference = Difference::default();
         let of_sources = now.and_then(|now| spread::of_sources(was, now, &state, index, &mut names));
+        let of_words = now.and_then(|now| words::differing(was, now, &state, index, &mut names));
         for register in before.iter().chain(&after).map(|result| result.0) {
             let mut of = |results: &[(usize, state::Value)]| {
                 let written = results.iter().find(|result| result.0 == register).map(|result| result.1);
@@ -127,6 +132,9 @@ impl<'a> Values<'a> {
                 if let (Some(differs), Some(word)) = (of_sources, evaluate::word_of(was, register)) {
                     bits &= differs >> (32 * u32::from(word > 0));
                 }
+                if let (Some(differs), Some(0)) = (of_words, evaluate::word_of(was, register)) {
+                    bits &= u64::from(differs);
+                }
                 difference.add(register, u32::try_from(bits).unwrap_or(u32::MAX));
             }
         }
@@ -134,7 +142,7 @@ impl<'a> Values<'a> {
             return Some(Sameness::Values);
         }
         // What floats give depends on the MODE register, too.
-        let own = Encoded { inst: was, words };
+        let own = Encoded { inst: was, words: written };
         let tried = if changes_mode { None } else { differences(own, encoded, &state, &mut names, index) };
         drop(names);
         if let Some(tried) = tried {
@@ -145,7 +153,8 @@ impl<'a> Values<'a> {
             tried.into_iter().for_each(|(register, bits)| difference.add(register, bits));
         }
         let everywhere = was.format == Format::Mai || was.op == Op::v_writelane_b32;
-        self.comes_to_nothing(index, difference, everywhere).then_some(Sameness::Unused)
+        let on = if leaves_lanes_that_are_on(was, now) { spread::pair(was.dst) } else { 0 };
+        self.comes_to_nothing(index, difference, everywhere, on).then_some(Sameness::Unused)
     }
 
     /// Whether a source of an instruction is surely a multiple of 4.
@@ -164,20 +173,32 @@ impl<'a> Values<'a> {
             .writes
             .iter()
             .for_each(|register| difference.add(register.index(), bits));
-        self.comes_to_nothing(index, difference, false)
+        self.comes_to_nothing(index, difference, false, 0)
     }
 
-    fn comes_to_nothing(&self, index: usize, difference: Difference, everywhere: bool) -> bool {
+    fn comes_to_nothing(&self, index: usize, difference: Difference, everywhere: bool, on: u128) -> bool {
         let before = |at: usize, names: &mut Names| self.before(at, names);
         spread::comes_to_nothing(
             self.code,
             index,
-            difference,
-            everywhere,
+            spread::Start { difference, everywhere, on },
             before,
             &mut self.names.borrow_mut(),
         )
     }
+}
+
+/// Whether an instruction turns the lanes of a mask that are on, in place, and another leaves the mask as it was.
+fn leaves_lanes_that_are_on(was: &Inst, now: Option<&Inst>) -> bool {
+    let exec = Operand::Scalar(scalar::EXEC);
+    let turns = was.op == Op::s_xor_b64
+        && (was.src[..2] == [exec, was.dst] || was.src[..2] == [was.dst, exec])
+        && was.dst != exec;
+    let kept = |inst: &Inst| {
+        let mask = RegisterSet::of(was.dst, 2).or(&RegisterSet::of(exec, 2));
+        !Effects::of(inst).writes.meets(&mask)
+    };
+    turns && now.is_none_or(kept)
 }
 
 /// Why a changed instruction changes nothing.

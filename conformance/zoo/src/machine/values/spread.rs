@@ -52,27 +52,38 @@ struct Point {
     differs: Difference,
     /// Scalar pairs that hold, as masks, all lanes in which vector registers differ, by their first registers.
     around: u128,
+    /// Scalar pairs that differ in lanes that are on alone.
+    on: u128,
+}
+
+/// A difference behind an instruction.
+pub(super) struct Start {
+    pub difference: Difference,
+    /// In lanes that are off, too.
+    pub everywhere: bool,
+    /// Scalar pairs that differ in lanes that are on alone, by their first registers.
+    pub on: u128,
+}
+
+/// A scalar pair among all, by its first register.
+pub(super) fn pair(operand: Operand) -> u128 {
+    if let Operand::Scalar(first) = operand { 1 << first } else { 0 }
 }
 
 /// Whether a difference behind instruction `index` is gone, on every way, before something is done that depends on it and could be seen.
 pub(super) fn comes_to_nothing(
     code: &[Inst],
     index: usize,
-    difference: Difference,
-    everywhere: bool,
+    Start { difference, everywhere, on }: Start,
     before: impl Fn(usize, &mut Names) -> Option<State>,
     names: &mut Names,
 ) -> bool {
-    let exec = RegisterSet::of(Operand::Scalar(scalar::EXEC), 2);
-    if difference.meets(&exec) {
-        return false;
-    }
     let around = if everywhere || difference.0[SCALAR..].iter().any(|bits| *bits != 0) {
         0
     } else {
         1 << scalar::EXEC
     };
-    let start = Point { differs: difference, around };
+    let start = Point { differs: difference, around, on };
     let mut known: Vec<Option<Point>> = vec![None; code.len()];
     let Some(next) = successors(code, index) else { return false };
     let mut waiting: BTreeSet<usize> = next.iter().copied().collect();
@@ -113,7 +124,16 @@ pub(super) fn comes_to_nothing(
 impl Point {
     fn merge(&mut self, other: &Point) -> bool {
         let bits = self.differs.0.iter().zip(&other.differs.0).map(|(a, b)| a | b).collect();
-        let both = Point { differs: Difference(bits), around: self.around & other.around };
+        let mut both = Point { differs: Difference(bits), around: self.around & other.around, on: 0 };
+        // A pair that differs on one of the ways alone differs in no other lanes than it does there.
+        let same =
+            |point: &Point, first: u8| !point.differs.meets(&RegisterSet::of(Operand::Scalar(first), 2));
+        for first in 0..127u8 {
+            let within = |point: &Point| point.on >> first & 1 == 1 || same(point, first);
+            if (self.on | other.on) >> first & 1 == 1 && within(self) && within(other) {
+                both.on |= 1 << first;
+            }
+        }
         let new = both != *self;
         *self = both;
         new
@@ -140,12 +160,17 @@ impl Point {
         let mut results: Vec<(usize, u32)> = Vec::new();
         let scalars = self.differs.0[SCALAR..].iter().any(|bits| *bits != 0);
         if self.differs.meets(&effects.reads) {
-            if self.differs.meets(&RegisterSet::of(Operand::Scalar(scalar::EXEC), 2)) {
+            // What lanes do that are on the one way and off the other could be seen.
+            if is_vector(inst.format)
+                && self.differs.meets(&RegisterSet::of(Operand::Scalar(scalar::EXEC), 2))
+            {
                 return false;
             }
-            let Some(state) = before(names) else { return false };
-            let Some(bits) = self.result(inst, &effects, &state, at, names) else { return false };
-            results = bits;
+            if !self.takes_lanes_that_are_off(inst, &effects) {
+                let Some(state) = before(names) else { return false };
+                let Some(bits) = self.result(inst, &effects, &state, at, names) else { return false };
+                results = bits;
+            }
         }
         let replaced =
             if everywhere || !is_vector(inst.format) { effects.replaces } else { effects.replaces.scalar() };
@@ -153,6 +178,14 @@ impl Point {
             self.differs.0[register.index()] = 0;
         }
         self.masks(inst, &effects);
+        if effects.writes.meets(&RegisterSet::of(Operand::Scalar(scalar::EXEC), 2)) {
+            self.on = 0;
+        }
+        for first in 0..127u8 {
+            if effects.writes.meets(&RegisterSet::of(Operand::Scalar(first), 2)) {
+                self.on &= !(1 << first);
+            }
+        }
         for (register, bits) in results {
             self.differs.0[register] |= bits;
             // From scalar registers a difference comes to all lanes that are on.
@@ -161,6 +194,16 @@ impl Point {
             }
         }
         true
+    }
+
+    /// Whether an instruction takes from a mask that differs in lanes that are on those that are off, or adds it to those that are on: all
+    /// that it reads besides is the same, and so is what it makes of it.
+    fn takes_lanes_that_are_off(&self, inst: &Inst, effects: &Effects) -> bool {
+        let takes = matches!(inst.op, Op::s_andn2_saveexec_b64 | Op::s_or_saveexec_b64);
+        let Operand::Scalar(first) = inst.src[0] else { return false };
+        let mask = RegisterSet::of(inst.src[0], 2);
+        let others = effects.reads.without(&mask);
+        takes && self.on >> first & 1 == 1 && !self.differs.meets(&others)
     }
 
     /// What of an instruction's results may differ; `None` where that could be seen.
@@ -245,7 +288,7 @@ pub(super) fn results(
 ) -> Option<Vec<(usize, u32)>> {
     let mut differs = Difference::default();
     differs.add(register, bits);
-    Point { differs, around: 0 }.result(inst, &Effects::of(inst), state, 1, names)
+    Point { differs, around: 0, on: 0 }.result(inst, &Effects::of(inst), state, 1, names)
 }
 
 /// The bits in which the results of two instructions may differ that differ in their sources alone, two words where there are two, as far
@@ -336,6 +379,10 @@ fn looked_at(inst: &Inst, source: usize) -> u64 {
         Op::v_cvt_f32_ubyte3 => 0xff00_0000,
         Op::v_mul_u32_u24 | Op::v_mad_u32_u24 | Op::v_mul_i32_i24 | Op::v_mad_i32_i24 if source < 2 => {
             0xff_ffff
+        }
+        // Of an address in bytes, which of 64 lanes.
+        Op::ds_bpermute_b32 | Op::ds_permute_b32 if source == 0 => {
+            if matches!(inst.mods, Mods::Ds(mods) if mods.offset() % 4 == 0) { 0xfc } else { 0xff }
         }
         // The data of stores.
         Op::global_store_byte | Op::flat_store_byte | Op::ds_write_b8 if source == 1 => 0xff,

@@ -225,3 +225,62 @@ fn what_lanes_that_were_off_hold_is_not_what_the_others_got() {
     // But all of them hold a number below 2: v_and_b32 v2, 1, v1.
     assert_eq!(same(&words, 4, &[0x2604_0281]), Some(Sameness::Values));
 }
+
+#[test]
+fn a_mask_that_is_restored_to_something_else_at_the_end_does_not_matter_and_before_a_store_it_does() {
+    // s_and_saveexec_b64 s[0:1], vcc; v_mov_b32 v1, 0; s_or_b64 exec, exec, s[0:1]; the lanes are kept in s[2:3] instead.
+    let restored = [0xbe80_206a, 0x7e02_0280, 0x87fe_007e, END];
+    assert_eq!(same(&restored, 0, &[0xbe82_206a]), Some(Sameness::Unused));
+    let stores = [0xbe80_206a, 0x7e02_0280, 0x87fe_007e, 0xdc70_8000, 0x0000_0100, END];
+    assert_eq!(same(&stores, 0, &[0xbe82_206a]), None);
+}
+
+#[test]
+fn lanes_that_are_on_may_be_in_a_mask_of_which_those_that_are_off_are_taken() {
+    // s_and_saveexec_b64 s[0:1], vcc; s_xor_b64 s[0:1], exec, s[0:1], or to s[64:65]; v_mov v1, 0; s_andn2_saveexec_b64 s[0:1], s[0:1];
+    // v_mov v1, 1; s_or_b64 exec, exec, s[0:1]; store v1
+    let otherwise = |between: &[u32]| {
+        let begin = [0xbe80_206a, 0x8880_007e, 0x7e02_0280];
+        let end = [0xbe80_2300, 0x7e02_0281, 0x87fe_007e, 0xdc70_8000, 0x0000_0100, END];
+        let words: Vec<u32> = begin.iter().chain(between).chain(&end).copied().collect();
+        same(&words, 1, &[0x88c0_007e])
+    };
+    assert_eq!(otherwise(&[]), Some(Sameness::Unused));
+    // s_and_b64 exec, exec, s[4:5]: lanes that were on are off, and in the mask.
+    assert_eq!(otherwise(&[0x86fe_047e]), None);
+    // s_mov_b64 s[6:7], s[0:1], which is stored: s_mov_b32 s8, s6; v_mov_b32 v1, s8
+    assert_eq!(otherwise(&[0xbe86_0100, 0x7e06_0206, 0xdc70_8000, 0x0000_0300]), None);
+}
+
+#[test]
+fn what_is_said_of_bits_of_words_is_what_the_device_does() {
+    let memory = Memory::new(1, 1 << 20).launch(1, Checks::ALL);
+    let random = &mut SplitMix64::new(6);
+    let (mut tried, mut partly) = (0, 0);
+    for (inst, own) in instructions().iter().step_by(67) {
+        for bit in 0..32 * own.len() {
+            let mut other = own.clone();
+            other[bit / 32] ^= 1 << (bit % 32);
+            let Ok(now) = decode(&other, inst.pc) else { continue };
+            let names = &mut Names::default();
+            let state = State::entry(names, 1024, None);
+            let Some(said) = words::differing(inst, &now, &state, 1, names) else { continue };
+            let mut before = WaveState::new(256, 256, 0);
+            for register in Effects::of(inst).reads.or(&Effects::of(&now).reads).iter().map(Register::index) {
+                if !(SCALAR + 126..).contains(&register) && register != 0 {
+                    set(&mut before, register, pattern(random));
+                }
+            }
+            let (mut one, mut two) = (before.clone(), before);
+            if one.run(own, &memory).is_err() || two.run(&other, &memory).is_err() {
+                continue;
+            }
+            let register = RegisterSet::of(inst.dst, 1).iter().next().unwrap().index();
+            let differs = word(&one, register) ^ word(&two, register);
+            assert_eq!(differs & !said, 0, "{inst} and {now}: {differs:#x}, said {said:#x}");
+            tried += 1;
+            partly += usize::from(said != u32::MAX);
+        }
+    }
+    assert!(tried > 200 && partly > 50, "{tried}, {partly}");
+}
