@@ -159,7 +159,7 @@ fn writes_scc(inst: &Inst) -> bool {
 }
 
 /// Whether something of what an instruction writes may stay as it was: a half of a register, some lanes, all of it.
-fn keeps_part(inst: &Inst) -> bool {
+pub(crate) fn keeps_part(inst: &Inst) -> bool {
     let half = |ty: Ty| matches!(ty, Ty::B16 | Ty::F16);
     match inst.format {
         Format::Sop1 | Format::Sopk => {

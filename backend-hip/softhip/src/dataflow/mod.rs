@@ -15,6 +15,7 @@ mod unwritten;
 mod ways;
 
 pub use dead::is_dead;
+pub(crate) use effects::keeps_part;
 pub use effects::{Effects, is_vector};
 pub use skip::skips_nothing;
 pub use unwritten::reads_unwritten;

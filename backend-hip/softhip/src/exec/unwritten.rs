@@ -15,8 +15,8 @@ use super::core::uop::Uop;
 use super::group::Failure;
 use super::modifiers::is_valu;
 use super::resolve::is_vector;
-use crate::isa::table::Ty;
-use crate::isa::{Format, Mods};
+use crate::dataflow::keeps_part;
+use crate::isa::{Format, Mods, Op};
 use crate::waits::{Class, Facts, LdsEffect, RegisterSet};
 
 /// Instructions whose reads are told apart.
@@ -66,19 +66,17 @@ impl Rule {
                 |index: usize| (index as u16).checked_sub(256).map_or(index as u16, |index| vgprs + index);
             set.vector().iter().map(|register| slot(register.index())).collect::<Vec<_>>()
         };
-        let name = format!("{:?}", u.inst.op);
         let (valu, format) = (is_valu(u.inst.format), u.inst.format);
         let matrix = format == Format::Mai && facts.passes > 0;
         let memory = !valu && format != Format::Mai;
         let lane = facts.class.is(Class::ANY_LANE);
         let selects = matches!(format, Format::Sdwa | Format::Dpp)
             || matches!(u.inst.mods, Mods::Dpp(..) | Mods::Sdwa(..));
-        let partly = if memory {
-            name.contains("d16")
-        } else {
-            let narrow = matches!(u.types[0], Ty::B16 | Ty::F16) || facts.class.is(Class::SHIFTED_RESULT);
-            narrow || ["fp8", "bf8", "mix"].iter().any(|part| name.contains(part))
-        };
+        let eighths = matches!(
+            u.inst.op,
+            Op::v_cvt_pk_fp8_f32 | Op::v_cvt_pk_bf8_f32 | Op::v_cvt_sr_fp8_f32 | Op::v_cvt_sr_bf8_f32
+        );
+        let partly = keeps_part(&u.inst) || eighths || facts.class.is(Class::SHIFTED_RESULT);
         Self {
             reads: slots(&facts.reads),
             writes: slots(&facts.writes),
