@@ -66,7 +66,7 @@ pub struct Group<'s> {
 impl<'s> Group<'s> {
     fn count(&mut self, result: &'s CaseResult) {
         self.totals.count(&result.outcome);
-        self.micros += result.micros;
+        self.micros = self.micros.saturating_add(result.micros);
         let fields = result.name.splitn(4, '/').nth(3).unwrap_or_default();
         *self.kinds.entry(fields.split(',').next().unwrap_or_default()).or_default() += 1;
         let Some(worst) = &result.worst else { return };
